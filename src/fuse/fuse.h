@@ -43,7 +43,7 @@ struct need { enum need_kind kind; int32_t a, b, c; };
 
 enum fuse_repeat_limit { FUSE_NO_REPEAT = 0 };
 struct fuse_node {
-    enum op op[4];      /* alternatives */
+    uint8_t op[4];      /* enum op: alternatives */
     uint8_t in[6];      /* names, in operand order; 0 ends */
     uint8_t out[2];
     uint8_t repeat[2];  /* {lo, hi}; {0, 0}: once, or along with an EACH it reads */

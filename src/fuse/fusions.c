@@ -35,7 +35,7 @@ const struct fuse_row fuse_rows[] = {
       { NEED_SAME_ROW(Y, R) } },
     { "attention",
       { { { QK }, { X, S }, { C } },
-        { { SOFTMAX }, { C, K }, { C }, .optional = 0 },
+        { { SOFTMAX }, { C }, { C } },
         { { PV }, { C, S }, { Y } } } },
     { "matmul_argmax",
       { { { MATMUL }, { X, W }, { Y }, .leaves = true },
