@@ -30,6 +30,8 @@ const struct quant_row *quant_row(enum quant_type type);
 enum quant_type quant_from_gguf(uint32_t gguf_id);
 /* Name of any type id that GGUF defines ("IQ2_XXS", "MXFP4"), also without a row; NULL: unknown. */
 const char *quant_gguf_name(uint32_t gguf_id);
+/* Elements and bytes of a block of any type id that GGUF defines; false: unknown. */
+bool quant_gguf_block(uint32_t gguf_id, int *block_elems, int *block_bytes);
 enum quant_type quant_from_name(const char *name); /* any case; QUANT_N: none */
 /* Bytes of n_elem elements (a multiple of the block). */
 size_t quant_bytes(enum quant_type type, size_t n_elem);
