@@ -17,4 +17,11 @@ const char *cpu_model_name(char *buf, size_t bytes); /* for reports */
 /* Physical cores within the affinity mask and the cgroup's cpu.max (rounded up), >= 1. */
 int cpu_threads_default(void);
 
+/* Logical CPUs of the affinity mask, >= 1. */
+int cpu_n_logical(void);
+
+/* The level that the option cpu-mask allows here: "" = the native one. A level that this machine
+ * lacks is refused (DEVICE), an unknown word is USAGE. */
+CHECKED sinter_status cpu_level_masked(const char *mask, enum cpu_level *level, sinter_error *err);
+
 #endif
