@@ -1,0 +1,90 @@
+/* Plans: from a live graph's groups to steps with memory, made once per plan key.
+ *
+ *   match -> order (score loops adjacent) -> forms -> shares and barriers -> liveness -> offsets
+ *   -> FULL (a refusal bans the group and planning starts again) -> after
+ *
+ * A plan step is a group, or a convert of a value's F32 rows to INT8. A barrier stands before a
+ * step that reads what another thread may still be writing; memory is free only past the barrier
+ * that follows its last reader. */
+#ifndef NATIVE_PLAN_PLAN_H
+#define NATIVE_PLAN_PLAN_H
+
+#include "native/native.h"
+
+enum form { FORM_F32, FORM_INT8, FORM_N }; /* ids and tables live as F32: 4 bytes an element */
+
+struct plan_key {
+    int row_lo, row_hi;  /* rows of TOK */
+    int out_cap, seq_cap;
+    unsigned ports;      /* output ports wanted */
+    bool all_rows;
+};
+
+struct buf {
+    int value;
+    enum form form;
+    enum share share;    /* how it was written; EACH has n_thread copies */
+    int writer;          /* step; -1: a port, written before the first step */
+    int last;            /* last step that reads it; n_step: a port */
+    int born, dies;      /* interval of steps in which the bytes are taken: [born, dies) */
+    size_t bytes, off;   /* of one copy */
+    int copies;
+};
+
+struct plan_step {
+    const struct group *group; /* NULL: converts `value` to INT8 */
+    int value;
+    enum share share;          /* resolved: never ANY */
+    int unit;                  /* COL: columns are cut at multiples of it */
+    int n_head_kv;             /* HEAD: what heads are cut by */
+    int loop;                  /* > 0: steps of one number run as a loop over row tiles */
+    bool barrier;              /* before this step */
+    int layer;
+};
+
+struct plan {
+    struct arena arena;
+    struct plan_key key;
+    struct graph *graph;       /* live */
+    struct fuse_result *match;
+    int n_step;
+    struct plan_step *step;
+    int n_buf;
+    struct buf *buf;
+    int *buf_of[FORM_N];       /* [n_value]: buffer or -1 */
+    int n_thread;
+    size_t bytes, scratch;     /* of all buffers; of one thread's scratch */
+    int n_barrier, n_convert, n_ban, n_round;
+    uint64_t used;             /* clock of last use, for eviction */
+};
+
+struct plan_options {
+    int n_thread;
+    struct fuse_options fuse;
+    bool notes;                /* keep fuse_match's notes, for explain */
+    uint64_t order_seed;       /* tests: a random legal order */
+    void (*offsets)(struct plan *p, uint64_t seed); /* tests: hostile offsets instead of ours */
+    uint64_t offsets_seed;
+};
+
+struct plan_bans { int n; struct fuse_ban *ban; size_t cap; };
+
+/* `bans` are added to; own_ban says that a group with bits of its own was banned (then every other
+ * plan of the graph must go, so that all take the same). */
+CHECKED sinter_status plan_create(sinter_host *host, const struct native_kind *kind,
+                                  const struct fuse_table *table, const struct graph *graph,
+                                  const struct plan_key *key, const struct plan_options *o,
+                                  struct plan_bans *bans, bool *own_ban, struct plan **out,
+                                  sinter_error *err);
+void plan_free(struct plan *p);
+
+/* Minimal earlier steps that step i must wait for, over bytes and state slots; ascending, at most
+ * cap are written, the count is returned. For devices and tests. */
+int plan_after(const struct plan *p, int i, int *after, int cap);
+
+/* One line a step, as `sinter plan` shows it; or JSON. */
+void plan_print(const struct plan *p, struct text_buf *b, bool json);
+/* Barriers in one repetition of the layer that has most. */
+int plan_barriers_per_layer(const struct plan *p);
+
+#endif
