@@ -36,26 +36,74 @@ if(SINTER_SANITIZE)
     target_link_options(sinter_flags INTERFACE -fsanitize=${SINTER_SANITIZE})
 endif()
 target_link_libraries(sinter_flags INTERFACE Threads::Threads m)
+if(SINTER_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "SINTER_FUZZ needs clang: it brings libFuzzer (preset fuzz)")
+endif()
+if(SINTER_FUZZ)
+    target_compile_options(sinter_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 set_property(GLOBAL PROPERTY sinter_modules "")
 
-# Adds one cmocka test program; LABELS quick unless said otherwise.
-function(sinter_test name)
-    cmake_parse_arguments(T "" "" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
-    add_executable(${name} ${T_SOURCES})
-    target_link_libraries(${name} PRIVATE ${T_LIBS} sinter_flags PkgConfig::cmocka)
+# The label of a test: by the folder below tests/ or by the file's name; all others are quick.
+function(sinter_label file out)
+    set(label quick)
+    foreach(slow models faults mutation fuzz)
+        if(file MATCHES "/tests/${slow}/|_${slow}_test\\.(c|py)$")
+            set(label ${slow})
+        endif()
+    endforeach()
+    set(${out} ${label} PARENT_SCOPE)
+endfunction()
+
+# A test program sees tests/ beside src/ and include/, and where things are.
+function(sinter_test_settings name)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     target_compile_definitions(${name} PRIVATE
         TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_SHARED_DIR="${SINTER_SHARED}"
         TEST_MODELS_DIR="${SINTER_MODELS}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+endfunction()
+
+# Adds one cmocka test program; the label is by name and folder unless LABELS says otherwise.
+function(sinter_test name)
+    cmake_parse_arguments(T "" "" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
+    add_executable(${name} ${T_SOURCES})
+    target_link_libraries(${name} PRIVATE ${T_LIBS} sinter_flags PkgConfig::cmocka)
+    sinter_test_settings(${name})
     add_test(NAME ${name} COMMAND ${name} ${T_ARGS})
     if(NOT T_LABELS)
-        set(T_LABELS quick)
+        list(GET T_SOURCES 0 first)
+        sinter_label(${first} T_LABELS)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" SKIP_RETURN_CODE 77)
 endfunction()
 
-# One module = one static library m_<name>; its *_test.c files are tests <name>_<file>.
+# foo_fuzz.c (LLVMFuzzerTestOneInput): with SINTER_FUZZ the program fuzz/<name>, run by
+# scripts/fuzz.sh; otherwise a quick test that replays tests/fuzz/corpus/foo and damages it.
+function(sinter_fuzz name file)
+    cmake_parse_arguments(F "" "" "LIBS" ${ARGN})
+    get_filename_component(stem ${file} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" stem ${stem})
+    set(corpus ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${stem})
+    if(SINTER_FUZZ)
+        add_executable(fuzz_${stem} ${file})
+        target_link_libraries(fuzz_${stem} PRIVATE ${F_LIBS} sinter_flags)
+        target_link_options(fuzz_${stem} PRIVATE -fsanitize=fuzzer)
+        set_target_properties(fuzz_${stem} PROPERTIES OUTPUT_NAME ${stem}
+            RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    elseif(SINTER_TESTS)
+        set(name ${name}_${stem}_fuzz)
+        add_executable(${name} ${file} ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c)
+        target_link_libraries(${name} PRIVATE ${F_LIBS} sinter_flags)
+        sinter_test_settings(${name})
+        add_test(NAME ${name} COMMAND ${name} ${corpus})
+        set_tests_properties(${name} PROPERTIES LABELS quick)
+    endif()
+endfunction()
+
+# One module = one static library m_<name>; its *_test.c files are tests <name>_<file>, its
+# *_fuzz.c files fuzz targets.
 function(sinter_module path)
     cmake_parse_arguments(M "" "" "DEPS;LIBS" ${ARGN})
     string(REPLACE "/" "_" name ${path})
@@ -64,8 +112,10 @@ function(sinter_module path)
         file(GLOB all CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${path}/*.c)
     endif()
     set(tests ${all})
-    list(FILTER all EXCLUDE REGEX "_test\\.c$")
+    set(fuzzers ${all})
+    list(FILTER all EXCLUDE REGEX "_(test|fuzz)\\.c$")
     list(FILTER tests INCLUDE REGEX "_test\\.c$")
+    list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.c$")
     if(NOT all)
         set(all ${CMAKE_SOURCE_DIR}/cmake/empty.c)
     endif()
@@ -99,6 +149,9 @@ function(sinter_module path)
             sinter_test(${name}_${stem} SOURCES ${test} LIBS m_${name})
         endforeach()
     endif()
+    foreach(fuzzer ${fuzzers})
+        sinter_fuzz(${name} ${fuzzer} LIBS m_${name})
+    endforeach()
 endfunction()
 
 # libsinter.so and libsinter.a out of all modules.
