@@ -29,6 +29,7 @@ struct buf {
     int born, dies;      /* interval of steps in which the bytes are taken: [born, dies) */
     size_t bytes, off;   /* of one copy */
     int copies;
+    int alias;           /* the buffer whose bytes it takes over in place; -1 */
 };
 
 struct plan_step {
@@ -54,12 +55,15 @@ struct plan {
     int *buf_of[FORM_N];       /* [n_value]: buffer or -1 */
     int n_thread;
     size_t bytes, scratch;     /* of all buffers; of one thread's scratch */
+    size_t score;              /* of one thread's score tile; 0: no score loop */
+    int n_key;                 /* most keys a row may see */
     int n_barrier, n_convert, n_ban, n_round;
     uint64_t used;             /* clock of last use, for eviction */
 };
 
 struct plan_options {
     int n_thread;
+    int n_key;                 /* most keys a row may see: the context */
     struct fuse_options fuse;
     bool notes;                /* keep fuse_match's notes, for explain */
     uint64_t order_seed;       /* tests: a random legal order */

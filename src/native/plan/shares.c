@@ -1,0 +1,149 @@
+/* Shares and barriers. No barrier between writer and reader if the writer is EACH, or if their
+ * shares are equal and the reader takes its own part only, or whole rows under ROW. */
+#include "native/plan/plan_impl.h"
+
+static int step_head_kv(const struct plan *p, int layer)
+{
+    for (int i = 0; i < p->graph->n_slot; i++)
+        if (p->graph->slot[i].kind == SLOT_KV && p->graph->slot[i].layer == layer)
+            return p->graph->slot[i].n_head_kv;
+    return 1;
+}
+
+/* The value whose rows and columns a step's share cuts. */
+static const struct value *step_out(const struct plan *p, const struct plan_step *step)
+{
+    if (!step->group)
+        return &p->graph->value[step->value];
+    for (int i = 0; i < step->group->n_out; i++)
+        if (p->graph->value[step->group->out[i]].kind != VALUE_STATE)
+            return &p->graph->value[step->group->out[i]];
+    const struct node *n = &p->graph->node[step->group->node[0]]; /* a write of state: its rows */
+    return &p->graph->value[n->in[n->n_in > 1 ? 1 : 0]];
+}
+
+static void take_share(struct plan_step *step, const struct plan_step *from)
+{
+    step->share = from->share;
+    step->unit = from->unit;
+    step->n_head_kv = from->n_head_kv;
+}
+
+/* ANY: as the first input was written, if the step's own INT8 forms allow it. */
+static void resolve_any(const struct native_kind *kind, struct plan *p, int s)
+{
+    struct plan_step *step = &p->step[s];
+    struct read read[PLAN_MAX_READ];
+    int n = plan_reads(kind, p, s, read);
+    int unit = step->unit;
+    step->share = SHARE_ROW;
+    for (int i = 0; i < n; i++) {
+        const struct buf *b = &p->buf[p->buf_of[read[i].form][read[i].value]];
+        if (b->writer < 0)
+            continue;
+        const struct plan_step *from = &p->step[b->writer];
+        const struct value *in = &p->graph->value[read[i].value], *out = step_out(p, step);
+        bool by_col = from->share == SHARE_COL || from->share == SHARE_HEAD;
+        if (by_col && (row_len(in) != row_len(out) || in->shape.n_head != out->shape.n_head))
+            return;
+        if (from->share == SHARE_COL && unit > from->unit)
+            return;
+        if (from->share == SHARE_HEAD && unit == 32 && out->shape.d % 32 != 0)
+            return;
+        take_share(step, from);
+        return;
+    }
+}
+
+/* A convert reads whole rows: every thread its own copy where the rows are few. */
+static enum share convert_share(const struct native_kind *kind, const struct plan *p, int value)
+{
+    return plan_rows_cap(p, &p->graph->value[value]) <= kind->rows_few ? SHARE_EACH : SHARE_ROW;
+}
+
+static bool needs_barrier(const struct plan *p, const struct plan_step *w,
+                          const struct plan_step *r, const struct value *v, bool whole)
+{
+    const struct value *out = step_out(p, r);
+    switch (w->share) {
+    case SHARE_EACH:
+        return false;
+    case SHARE_ONE:
+        return r->share != SHARE_ONE;
+    case SHARE_ROW:
+        return r->share != SHARE_ROW || out->shape.axis != v->shape.axis;
+    case SHARE_COL:
+        return r->share != SHARE_COL || whole || r->unit != w->unit || row_len(out) != row_len(v);
+    case SHARE_HEAD:
+        return r->share != SHARE_HEAD || whole || r->n_head_kv != w->n_head_kv;
+    case SHARE_ANY:
+        break;
+    }
+    return true;
+}
+
+/* Rows of K and V that this step wrote: their reader sees other threads' rows unless both cut by
+ * heads, or one thread does it all. */
+static bool state_needs_barrier(const struct plan *p, int s, int last_barrier, const int *writer)
+{
+    const struct plan_step *step = &p->step[s];
+    for (int i = 0; step->group && i < step->group->n_in; i++) {
+        int v = step->group->in[i];
+        if (p->graph->value[v].kind != VALUE_STATE || writer[v] < last_barrier)
+            continue;
+        const struct plan_step *w = &p->step[writer[v]];
+        bool same = (w->share == SHARE_ONE && step->share == SHARE_ONE) ||
+                    (w->share == SHARE_HEAD && step->share == SHARE_HEAD);
+        if (!same)
+            return true;
+    }
+    return false;
+}
+
+static bool reads_need_barrier(const struct native_kind *kind, const struct plan *p, int s,
+                               int last_barrier)
+{
+    struct read read[PLAN_MAX_READ];
+    int n = plan_reads(kind, p, s, read);
+    for (int i = 0; i < n; i++) {
+        const struct buf *b = &p->buf[p->buf_of[read[i].form][read[i].value]];
+        if (b->writer < last_barrier || b->writer < 0)
+            continue;
+        if (needs_barrier(p, &p->step[b->writer], &p->step[s], &p->graph->value[b->value],
+                          read[i].whole))
+            return true;
+    }
+    return false;
+}
+
+void plan_shares(const struct native_kind *kind, struct plan *p)
+{
+    int *writer = arena_alloc_n(&p->arena, (size_t)p->graph->n_value, sizeof *writer);
+    int last_barrier = 0;
+    for (int v = 0; writer && v < p->graph->n_value; v++)
+        writer[v] = -1;
+    for (int s = 0; s < p->n_step; s++) {
+        struct plan_step *step = &p->step[s];
+        step->n_head_kv = step_head_kv(p, step->layer);
+        if (!step->group)
+            step->share = convert_share(kind, p, step->value);
+        else if (step->share == SHARE_ANY)
+            resolve_any(kind, p, s);
+        bool in_loop = step->loop && s > 0 && p->step[s - 1].loop == step->loop;
+        step->barrier = !in_loop && s > 0 &&
+                        (!writer || reads_need_barrier(kind, p, s, last_barrier) ||
+                         state_needs_barrier(p, s, last_barrier, writer));
+        if (step->barrier) {
+            last_barrier = s;
+            p->n_barrier++;
+        }
+        for (int i = 0; step->group && writer && i < step->group->n_out; i++)
+            writer[step->group->out[i]] = s;
+    }
+    for (int b = 0; b < p->n_buf; b++) {
+        if (p->buf[b].writer < 0)
+            continue;
+        p->buf[b].share = p->step[p->buf[b].writer].share;
+        p->buf[b].copies = p->buf[b].share == SHARE_EACH ? p->n_thread : 1;
+    }
+}
