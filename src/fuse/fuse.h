@@ -8,11 +8,16 @@
  * Each later node reads something bound before. Values not read inside leave freely, state always,
  * others only from a node with .leaves; an output that nobody reads is not written.
  *
- * At start each row expands into variants (repeat counts, optional sets, op alternatives); a variant
- * has a unique label: its ops joined by '+', runs of one op as OP*n. Each op is a row of one node
- * too, named as the op: so every node lies in exactly one group. Limits are errors, never truncation.
+ * At start each row expands into variants (repeat counts, optional sets, op alternatives), each of
+ * its own label: its ops joined by '+', runs of one op as OP*n. Each op is a row of one node too,
+ * named as the op: so every node lies in exactly one group. Limits are errors, never truncation.
  *
- * A backend brings a list of lines {row, run, …}, best first. A group = variant + line + members. */
+ * The row of a single op names operands by role: x and X are X (a second x is V, then A, B, D),
+ * w W, e E, v V, k K, s S, t T, i I, c C; its outputs are Y and Z, but a state's next version is S.
+ * So KV_WRITE is {S, X, V} -> {S}, TOPK {X} -> {Y ids, Z weights}, PV {C, S} -> {Y}.
+ *
+ * A backend brings a list of lines {row, run, …}, best first; lines of single ops come after all
+ * others, wherever they stand. A group = variant + line + members. */
 #ifndef FUSE_FUSE_H
 #define FUSE_FUSE_H
 
@@ -23,7 +28,7 @@ struct group;
 
 enum { FUSE_MAX_ROW_NODE = 8, FUSE_MAX_NODE = 12, FUSE_MAX_REP = 8, FUSE_EACH = 64 };
 
-/* ---- Needs: a closed set; kinds and generators of near misses in needs.c, from needs.def. ---- */
+/* ---- Needs: a closed set; kinds and generators of near misses in needs.c, from needs.def. --- */
 enum need_kind {
     NEED_NONE,
 #define NEED(name, args, full, text) NEED_##name,
@@ -32,10 +37,10 @@ enum need_kind {
     NEED_N
 };
 struct need { enum need_kind kind; int32_t a, b, c; };
-#define NEED_WEIGHT(x) { NEED_weight, (x) & 63, 0, 0 }           /* x is a weight, not an activation */
-#define NEED_SAME_ROW(x, y) { NEED_same_row, (x) & 63, (y) & 63, 0 } /* same axis, mult, n_head, d */
-#define NEED_ROWS(x, lo, hi) { NEED_rows, (x) & 63, (lo), (hi) } /* the plan's whole interval inside */
-#define NEED_QUANT(x, flags) { NEED_quant, (x) & 63, (int32_t)(flags), 0 } /* weight type has a flag */
+#define NEED_WEIGHT(x) { NEED_weight, (x) & 63, 0, 0 } /* x is a weight, not an activation */
+#define NEED_SAME_ROW(x, y) { NEED_same_row, (x) & 63, (y) & 63, 0 } /* one shape */
+#define NEED_ROWS(x, lo, hi) { NEED_rows, (x) & 63, (lo), (hi) } /* whole interval inside */
+#define NEED_QUANT(x, flags) { NEED_quant, (x) & 63, (int32_t)(flags), 0 } /* type has all */
 #define NEED_SAME_TYPE(x) { NEED_same_type, (x) & 63, 0, 0 }     /* all repetitions have one type */
 #define NEED_COLS(x, m) { NEED_cols, (x) & 63, (m), 0 }          /* n_head * d multiple of m */
 #define NEED_VECTOR(x) { NEED_vector, (x) & 63, 0, 0 }           /* one row for all rows */
@@ -60,7 +65,7 @@ struct fuse_row {
 extern const struct fuse_row fuse_rows[];
 extern const int fuse_n_row;
 
-/* ---- Lines of a backend's list --------------------------------------------------------------- */
+/* ---- Lines of a backend's list -------------------------------------------------------------- */
 enum fuse_bits { BITS_OWN, BITS_SAME };
 
 /* How a step is divided among threads: EACH every thread makes its own whole copy; ROW COL HEAD by
@@ -79,7 +84,7 @@ struct fuse_line {
 };
 struct fuse_list { const char *backend; const struct fuse_line *line; int n_line; };
 
-/* ---- Tables expanded: once per host and backend ----------------------------------------------- */
+/* ---- Tables expanded: once per host and backend --------------------------------------------- */
 struct fuse_var_node {      /* one node of a variant */
     enum op op;
     int row_node, rep;      /* where it comes from */
@@ -97,7 +102,13 @@ struct fuse_variant {
     int n_node;
     struct fuse_var_node node[FUSE_MAX_NODE];
     int n_slot;             /* values of the little program, in order of appearance */
-    struct { uint8_t name, rep; bool input, last; } slot[FUSE_MAX_SLOT]; /* last: latest of its name */
+    struct fuse_slot {
+        uint8_t name, rep;
+        bool input;    /* not made here */
+        bool last;     /* the latest of its name */
+        bool inner;    /* made here and read here */
+        bool leaves;   /* an inner one that may also be read outside: .leaves, or state */
+    } slot[FUSE_MAX_SLOT];
 };
 
 struct fuse_table {
@@ -106,14 +117,21 @@ struct fuse_table {
     int n_variant;
     struct fuse_variant *variant; /* rows of fusions.c first, then the single ops */
     int n_single;                 /* id of the first single-op variant */
+    struct { int first, n; } *of_line; /* [list->n_line]: the variants of its row */
 };
 /* Expands and checks rows and lines: unknown row names, duplicate labels, overfull rows, needs on
  * unknown names are SINTER_E_INTERNAL with the row's name. */
 CHECKED sinter_status fuse_table_create(sinter_host *host, const struct fuse_list *list,
                                         struct fuse_table **out, sinter_error *err);
+/* The same with other rows than fusions.c (tests). */
+CHECKED sinter_status fuse_table_create_rows(sinter_host *host, const struct fuse_row *row,
+                                             int n_row, const struct fuse_list *list,
+                                             struct fuse_table **out, sinter_error *err);
 void fuse_table_free(struct fuse_table *t);
+/* The variant with this label, or NULL. */
+const struct fuse_variant *fuse_variant_find(const struct fuse_table *t, const char *label);
 
-/* ---- Matching ---------------------------------------------------------------------------------- */
+/* ---- Matching ------------------------------------------------------------------------------- */
 struct fuse_key { int row_lo, row_hi, out_cap, seq_cap; }; /* the plan's intervals, for NEED_ROWS */
 
 struct group {
@@ -124,7 +142,7 @@ struct group {
     int node[FUSE_MAX_NODE];  /* graph nodes, in the variant's order */
     int value[FUSE_MAX_SLOT]; /* graph value of each slot; -1: absent */
     int n_out;                /* values that leave: read outside, a port, or state */
-    int out[FUSE_MAX_NODE];
+    int out[FUSE_MAX_SLOT];
     int n_in;                 /* distinct values that come in, weights and state included */
     int in[FUSE_MAX_SLOT];
 };
@@ -137,10 +155,12 @@ int group_n_rep(const struct group *g, int name); /* repetitions of EACH(name); 
 /* The group's first graph node of `op`: where a kernel finds attributes. */
 const struct node *group_node(const struct graph *graph, const struct group *g, enum op op);
 
+struct fuse_stats;
 struct fuse_options {
     bool fusion;             /* false: single ops only */
-    const char *disable;     /* labels, comma separated */
-    const char *ignore_need; /* LABEL.need, comma separated: tests */
+    const char *disable;     /* labels of two or more nodes, comma separated; NULL: none */
+    const char *ignore_need; /* LABEL.need, comma separated; need as need_print writes it: tests */
+    const struct fuse_stats *stats; /* what set_enabled switched off; NULL: nothing */
 };
 
 /* Counters per variant; per device in the host, atomic adds. */

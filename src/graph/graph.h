@@ -38,13 +38,15 @@ enum { OP_MAX_IN = 4, OP_MAX_OUT = 2 };
 
 struct op_attr { const char *name; char type; /* 'I' or 'F' */ };
 struct op_row {
-    const char *name, *in, *out; /* letters without '?' */
+    const char *name, *in, *out; /* letters; a '?' at the end of in: the last may be absent */
     int n_in, n_in_min, n_out;
     bool state, commutes;
+    const char *shape; /* its rule's name */
     int n_attr;
     struct op_attr attr[4];
 };
 const struct op_row *op_row(enum op op); /* OP_NONE gives NULL */
+enum op op_from_name(const char *name);  /* OP_NONE: no such op */
 
 enum axis { AXIS_TOK, AXIS_OUT, AXIS_SEQ, AXIS_ONE };
 
@@ -75,6 +77,7 @@ struct weight_slice {
     int tensor; /* index in the model's tensor list */
     int32_t row0, n_row, period, n_block;
     int32_t n_mat;
+    int32_t col0, n_col; /* a piece of a vector (fused biases); n_col = 0: whole rows */
 };
 
 struct graph_weight {
@@ -131,14 +134,18 @@ CHECKED sinter_status graph_create(sinter_host *host, const char *name, struct g
                                    sinter_error *err);
 void graph_free(struct graph *g);
 
-/* Inputs. Each gives a value, or -1 once an error sticks. Names are copied. */
+/* Inputs. Each gives a value, or -1 once an error sticks. Names are copied.
+ * A weight is [ONE x n_row, 1, n_col]; n_row = slice.n_row * slice.n_block, rows of one matrix;
+ * the same slice gives the same value again. A vector is a weight of one row.
+ * A slot's shape is only for reports: [SEQ, n_head_kv, d_k + d_v] or [SEQ, n_row, d]. */
 int graph_input(struct graph *g, enum port port);
 int graph_weight(struct graph *g, const char *name, struct weight_slice slice, enum quant_type type,
                  int32_t n_row, int32_t n_col);
 int graph_slot(struct graph *g, const char *name, struct state_slot slot);
 
 /* Adds a node and gives its output 0 (output o is graph_out(g, value, o)). in: n_in values, -1 for
- * an absent optional one. Any other -1 gives -1. */
+ * an absent optional one (the last operand; n_in of the node is then smaller). Any other -1 gives
+ * -1. */
 int graph_add(struct graph *g, const char *name, enum op op, union attr at, int n_in,
               const int *in);
 int graph_out(const struct graph *g, int value, int out);
@@ -146,8 +153,9 @@ void graph_port(struct graph *g, int value, enum port port); /* marks an output 
 /* Records an error of the builder itself. */
 void graph_fail(struct graph *g, sinter_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* The first error; else readers are set and the validator has passed: SSA, kinds and roles, state
- * chains, one edge rule acyclic, scores only between QK, SOFTMAX and PV, no dead node. */
+/* The first error; else readers are set and the validator has passed: SSA, kinds and roles, shapes,
+ * unique names, state chains, the order of nodes legal under the one edge rule, scores only between
+ * QK, SOFTMAX and PV (one reader each, one state version), no dead node, no unread input. */
 CHECKED sinter_status graph_finish(struct graph *g, sinter_error *err);
 
 /* The live graph of a plan key: nodes that reach a port in `ports` or a last state version. With
@@ -161,7 +169,7 @@ char graph_role(const struct node *n, int i);
 /* Is the graph's order (or `order`, n_node long) legal under data and state edges? */
 bool graph_order_ok(const struct graph *g, const int *order);
 /* Edges of the one rule: predecessors of a node, each once: makers of its operands, and, for a node
- * that replaces a state version, that version's other readers. Returns the count (<= cap written). */
+ * that replaces a state version, that version's other readers. Returns the count, writes <= cap. */
 int graph_preds(const struct graph *g, int node, int *pred, int cap);
 
 void graph_print(const struct graph *g, struct text_buf *b); /* one line a node */
