@@ -22,6 +22,7 @@ struct state_options {
     int n_seq;                      /* most sequences alive */
     int64_t n_row;                  /* rows that all sequences together may hold */
     int n_ctx;                      /* rows that one may hold */
+    int n_chunk;                    /* most rows of one step */
     uint64_t model_hash[2];
 };
 
@@ -74,7 +75,15 @@ static inline char *kv_page(const struct kv_view *v, int row)
 }
 struct kv_view seq_kv(const struct seq *s, int slot);
 
-/* Recurrent slot: what to read, and where snapshot i (state after row n_row - n_snap + i) goes. */
+/* One row of one KV head, in and out of a page in the pool's type (kv.c). K and V have n values. */
+void kv_put_k(const struct kv_view *v, int row, int head, const float *k);
+void kv_put_v(const struct kv_view *v, int row, int head, const float *k);
+void kv_get_k(const struct kv_view *v, int row, int head, float *k);
+void kv_get_v(const struct kv_view *v, int row, int head, float *k);
+size_t kv_k_bytes(const struct state_slot *slot, enum quant_type type_k, int page_rows);
+size_t kv_v_bytes(const struct state_slot *slot, enum quant_type type_v, int page_rows);
+
+/* Recurrent slot: what to read (NULL: zeros), and where snapshot i (state after row n_row - n_snap + i) goes. */
 const float *seq_rec_read(const struct seq *s, int slot);
 float *seq_rec_write(const struct seq *s, int slot, int snap);
 
