@@ -19,9 +19,10 @@
 
 enum { LINE = 64, SLEEPS = 1, STEP = 2 };
 
-/* How often a waiting thread looks before it sleeps: about 0.2 ms, more than the pause between two
- * steps of a decode. With more threads than cores, looking only keeps the others from running. */
-enum { N_SPIN = 4000, N_SPIN_CROWDED = 20 };
+/* How often a waiting thread looks before it sleeps: 0.1 to 0.5 ms by the length of the CPU's
+ * pause, more than the time between two steps of a decode. With more threads than CPUs, looking
+ * only keeps the others from running. */
+enum { N_SPIN = 10000, N_SPIN_CROWDED = 20 };
 
 typedef _Atomic uint32_t word;
 
