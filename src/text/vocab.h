@@ -3,9 +3,9 @@
  *
  * Two kinds of tokenizer: byte-level BPE (`gpt2`; words are cut by the splitter that
  * pretokenizers.def names for `tokenizer.ggml.pre`) and SentencePiece BPE (`llama`; scores, byte
- * tokens). Any bytes may be encoded; vocab_decode gives the same bytes back, if the vocabulary can
- * express every byte (else a counted warning at load says which it cannot). Time is near-linear in
- * the text, whatever it is. */
+ * tokens). Any bytes may be encoded, and vocab_decode gives the same bytes back; a byte that the
+ * vocabulary has no token for (SmolLM2 lacks 21 of the 256) is refused. Time is near-linear in the
+ * text, whatever it is. */
 #ifndef TEXT_VOCAB_H
 #define TEXT_VOCAB_H
 
