@@ -78,6 +78,11 @@ CHECKED sinter_status gguf_read(const struct gguf *g, const struct gguf_tensor *
                                 void *buf, size_t bytes, sinter_error *err);
 const char *gguf_type_name(enum gguf_type type);
 
+/* Header, keys (long arrays and texts abbreviated) and tensors, as text or as one JSON object.
+ * The JSON holds scalars in full; of arrays type, length and the first elements. */
+struct text_buf;
+void gguf_print(const struct gguf *g, struct text_buf *b, bool json);
+
 /* ---- Writer: first all keys and tensors, then the data in the same order. ------------------- */
 struct gguf_writer;
 CHECKED sinter_status gguf_writer_create(sinter_host *host, struct gguf_writer **out,
