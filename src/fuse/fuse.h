@@ -80,7 +80,9 @@ struct fuse_line {
     bool writes_forms;                    /* can write INT8 rows of its outputs itself */
     uint8_t inplace[2][2];                /* {output name, input name} that may share memory */
     struct need need[6];
-    size_t (*scratch)(const struct group *g); /* bytes per thread; NULL: none */
+    /* Bytes per thread; NULL: none. */
+    size_t (*scratch)(const struct graph *graph, const struct group *g);
+    size_t shared; /* bytes that all threads of the step see: zero before, left zero by the kernel */
 };
 struct fuse_list { const char *backend; const struct fuse_line *line; int n_line; };
 

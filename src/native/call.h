@@ -14,6 +14,7 @@
 #include "native/weight.h"
 
 struct exec;
+struct native_kind;
 struct plan_step;
 
 struct call {
@@ -22,6 +23,7 @@ struct call {
     const struct group *group;
     const struct plan_step *step;
     void *scratch;             /* the line's bytes per thread, 64-byte aligned */
+    void *shared;              /* the line's bytes for all threads, 64-byte aligned: zero at start */
     int thread, n_thread;
     int tile0, tile1;          /* rows of a score tile; outside score loops all rows */
 };
@@ -33,6 +35,9 @@ struct int8_rows {
     size_t code_stride;    /* n_block * 32 */
     int n_block;
 };
+
+/* The backend that runs the call. */
+const struct native_kind *call_kind(const struct call *c);
 
 /* Is `name` bound (optional operands and nodes)? */
 bool has(const struct call *c, int name);

@@ -23,7 +23,8 @@ static void set_scratch(struct plan *p, const struct plan_options *o)
         const struct plan_step *step = &p->step[s];
         if (!step->group)
             continue;
-        size_t bytes = step->group->line->scratch ? step->group->line->scratch(step->group) : 0;
+        size_t (*scratch)(const struct graph *, const struct group *) = step->group->line->scratch;
+        size_t bytes = scratch ? scratch(p->graph, step->group) : 0;
         if (bytes > p->scratch)
             p->scratch = (bytes + 63) & ~(size_t)63;
         if (!step->loop)
