@@ -1,5 +1,7 @@
-/* What an architecture family is, as data. One file per family in this folder holds one or more
- * descriptors (struct literals, 10-30 lines, no functions); archs.def lists them.
+/* What an architecture family is, as data. One file per family in this folder holds an array of
+ * descriptors (struct literals, no functions), and archs.def has one row per family: an
+ * architecture of a known family is one literal in one file, and its dummies and loader tests
+ * follow from it.
  *
  * Every field has a neutral zero. Facts that a file states (sizes, bases, windows) are read from
  * its metadata by the model module; what a descriptor says is how the family uses them. Layers may
@@ -8,6 +10,7 @@
 #define ARCH_ARCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum arch_place { PLACE_PRE, PLACE_SANDWICH };     /* norms before, or before and after, each block */
@@ -30,6 +33,9 @@ struct arch_desc {
     enum arch_softcap final_cap;
     bool qkv_bias;           /* biases of q, k and v must be there (else: bound if present) */
     bool rope_freqs;         /* rope_freqs.weight is used where present */
+    bool rope_partial;       /* rope.dimension_count may be less than the head size (a family whose
+                                converter permutes Q and K over whole heads has no such form) */
+    bool scale_key;          /* attention.scale is used where present and not 0 */
     struct {
         int period;          /* every period-th layer is full, the others windowed; 0: none is */
         float base;          /* RoPE base of windowed layers where the file has no key */
@@ -44,10 +50,14 @@ struct arch_desc {
     } scale_rule;
 };
 
-/* archs.def: ARCH(symbol) one row per descriptor `const struct arch_desc arch_<symbol>`. */
-extern const struct arch_desc *const arch_list[];
-extern const int arch_n;
+/* Descriptor number i in the order of archs.def and its families' arrays; NULL past the end. */
+const struct arch_desc *arch_at(int i);
 /* NULL: unknown. */
 const struct arch_desc *arch_find(const char *name);
+
+/* A family's array, ended by a row without a name. */
+#define FAMILY(name) extern const struct arch_desc arch_##name[];
+#include "arch/archs.def"
+#undef FAMILY
 
 #endif

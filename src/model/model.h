@@ -26,6 +26,7 @@ struct model_layer {
     float attn_scale;
     int n_ff;                         /* 0: MoE */
     int n_expert, n_expert_used, n_ff_exp;
+    bool renorm;                      /* weights of the chosen experts divided by their sum */
 };
 
 struct model_plan {
@@ -39,6 +40,25 @@ struct model_plan {
     struct model_layer *layer;
 };
 
+enum tensor_id { /* tensors.def: what a tensor is to the graph */
+#define TENSOR(id, scope, name, need, kind, rows, cols, init) W_##id,
+#define FUSED(...)
+#include "model/tensors.def"
+#undef TENSOR
+#undef FUSED
+    W_N
+};
+
+/* A bound tensor, or a part of a fused one. */
+struct model_weight {
+    enum tensor_id id;
+    int layer;                  /* -1: the model's own */
+    struct weight_slice slice;
+    enum quant_type type;
+    int32_t n_row, n_col;       /* of one matrix */
+    const char *name;           /* the tensor's, with [rows] if it is a part */
+};
+
 struct model_skip { const char *name, *reason; };  /* a tensor or key left out, and why */
 
 struct model {
@@ -46,16 +66,22 @@ struct model {
     struct arena arena;
     struct gguf *gguf;
     struct model_plan plan;
+    int n_weight;
+    struct model_weight *weight;
+    int *weight_of;             /* [1 + n_layer][W_N]: index in weight[] or -1; row 0: the model's */
     int *bound;                 /* per tensor of the file: 1 = a graph reads it, 0 = skipped */
     int n_skip;                 /* what was left out, with reasons from skip.def or an override */
     struct model_skip *skip;
+    int n_override;             /* how many of them a --skip option left out */
     uint64_t hash[2];           /* identifies the model for saved states: metadata that shapes the
-                                   graph, tensor names, types, sizes */
+                                   graph, tensor names, types, sizes, first bytes */
 };
 
 CHECKED sinter_status model_open(sinter_host *host, const char *path, struct model **out,
                                  sinter_error *err);
 void model_close(struct model *m);
+/* The weight that serves as `id` in a layer (-1: the model's own), or NULL. */
+const struct model_weight *model_weight(const struct model *m, int layer, enum tensor_id id);
 
 struct model_variant {
     int n_ctx;                  /* rows a sequence may have; a window never needs more */

@@ -1,0 +1,30 @@
+/* Finds descriptors: the families of archs.def one after another. */
+#include "arch/arch.h"
+
+#include <string.h>
+
+static const struct arch_desc *const families[] = {
+#define FAMILY(name) arch_##name,
+#include "arch/archs.def"
+#undef FAMILY
+};
+
+const struct arch_desc *arch_at(int i)
+{
+    if (i < 0)
+        return NULL;
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
+        for (const struct arch_desc *a = families[f]; a->name; a++)
+            if (i-- == 0)
+                return a;
+    return NULL;
+}
+
+const struct arch_desc *arch_find(const char *name)
+{
+    const struct arch_desc *a;
+    for (int i = 0; (a = arch_at(i)) != NULL; i++)
+        if (strcmp(a->name, name) == 0)
+            return a;
+    return NULL;
+}
