@@ -13,7 +13,7 @@ struct weight {
     enum quant_type type;
     int n_mat;
     int64_t n_row, n_col;    /* of one matrix */
-    int layout;              /* the backend's own tag */
+    int layout;              /* the backend's own tag, >= 0; -1: f32 rows (vectors, constants) */
     size_t mat_bytes, bytes; /* home of one matrix, of all */
     void *data;              /* 64-byte aligned */
 };
