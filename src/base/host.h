@@ -48,7 +48,8 @@ sinter_status host_no_memory(sinter_error *err, size_t n, size_t each, const cha
         }                                                                                          \
     } while (0)
 
-/* Files. A path that is a directory, or cannot be opened, gives NOT_FOUND or IO with errno's text. */
+/* Files. A path that is a directory, or cannot be opened, gives NOT_FOUND or IO and
+ * errno's text. */
 CHECKED sinter_status host_open(sinter_host *host, const char *path, bool for_write, int *handle,
                                 sinter_error *err);
 CHECKED sinter_status host_file_bytes(sinter_host *host, int handle, int64_t *bytes,

@@ -1,4 +1,5 @@
-/* The one UTF-8 check that messages, JSON and logs share (shortest form, no surrogates, <= 10FFFF). */
+/* The one UTF-8 check that messages, JSON and logs share: shortest form, no surrogates, at most
+ * U+10FFFF. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 

@@ -1,5 +1,5 @@
-/* Runs a fuzz target without a fuzzer: over every file of a corpus folder, over each file cut short
- * at up to 256 places, and over up to 256 seeded damages of each (a byte set to a value that hurts).
+/* Runs a fuzz target without a fuzzer: over every file of a corpus folder, over each cut short at
+ * up to 256 places, and over up to 256 seeded damages of each (a byte set to a value that hurts).
  * A failure is a crash or a sanitizer's report; the last line is "NAME: N/N inputs". */
 #include <dirent.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static uint64_t n_input;
+static unsigned long long n_input;
 
 /* A block of exactly the input's size, so that a read past its end is seen. */
 static void feed(const uint8_t *data, size_t bytes)
@@ -63,6 +63,7 @@ static int replay_file(const char *path)
 int main(int n_arg, char **arg)
 {
     int n_file = 0, n_bad = 0;
+    const char *name;
     for (int i = 1; i < n_arg; i++) {
         DIR *folder = opendir(arg[i]);
         struct dirent *entry;
@@ -82,7 +83,7 @@ int main(int n_arg, char **arg)
                 n_arg > 1 ? arg[1] : "usage: NAME FOLDER");
         return 1;
     }
-    printf("%s: %llu/%llu inputs out of %d files\n", strrchr(arg[0], '/') ? strrchr(arg[0], '/') + 1 : arg[0],
-           (unsigned long long)n_input, (unsigned long long)n_input, n_file);
+    name = strrchr(arg[0], '/') ? strrchr(arg[0], '/') + 1 : arg[0];
+    printf("%s: %llu/%llu inputs out of %d files\n", name, n_input, n_input, n_file);
     return 0;
 }
