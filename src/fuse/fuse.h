@@ -82,7 +82,7 @@ struct fuse_line {
     struct need need[6];
     /* Bytes per thread; NULL: none. */
     size_t (*scratch)(const struct graph *graph, const struct group *g);
-    size_t shared; /* bytes that all threads of the step see: zero before, left zero by the kernel */
+    size_t shared; /* bytes that all threads of a step see: zero before, left zero by the kernel */
 };
 struct fuse_list { const char *backend; const struct fuse_line *line; int n_line; };
 
@@ -165,7 +165,9 @@ struct fuse_options {
     const struct fuse_stats *stats; /* what set_enabled switched off; NULL: nothing */
 };
 
-/* Counters per variant; per device in the host, atomic adds. */
+/* Counters per variant. For one live graph: matched = groups taken; refused = the edges fit, but no
+ * line took it (the last need that failed is in the note); lost = a member went to another row.
+ * Only rows of two or more nodes have refused and lost. Per device: fuse/stats.h. */
 struct fuse_count { uint64_t matched, refused, lost, executed; };
 
 /* Why an attempt at a variant on an anchor node failed; collected only when asked for. */

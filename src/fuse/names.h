@@ -5,6 +5,9 @@
 
 #include "fuse/fuse.h"
 
+/* Rows and lines name the fields that they set; the rest is zero on purpose. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 enum {
 #define OP(name, class, in, out, shape, flags, attr) name = OP_##name,
 #include "graph/ops.def"
