@@ -27,7 +27,7 @@ add_library(sinter_flags INTERFACE)
 target_include_directories(sinter_flags INTERFACE
     ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(sinter_flags INTERFACE
-    -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -fno-trapping-math
+    -Wall -Wextra -Wshadow -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno -fno-trapping-math
     $<$<BOOL:${SINTER_WERROR}>:-Werror>)
 target_compile_definitions(sinter_flags INTERFACE _GNU_SOURCE)
 if(SINTER_SANITIZE)

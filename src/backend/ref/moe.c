@@ -1,0 +1,78 @@
+/* TOPK, SUM, ARGMAX. */
+#include "backend/ref/ref.h"
+
+#include "fuse/names.h"
+
+#include <math.h>
+
+static bool is_taken(const int32_t *ids, int n, int id)
+{
+    for (int i = 0; i < n; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+/* Softmax over all, the n_used best (ties to the lower id), renormalised if asked. */
+static void route(const float *x, int n, int n_used, bool renorm, int32_t *ids, float *weight)
+{
+    double max = -HUGE_VAL, sum = 0, chosen = 0;
+    for (int i = 0; i < n; i++)
+        max = x[i] > max ? x[i] : max;
+    for (int i = 0; i < n; i++)
+        sum += exp(x[i] - max);
+    for (int k = 0; k < n_used; k++) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            if (!is_taken(ids, k, i) && (best < 0 || x[i] > x[best]))
+                best = i;
+        ids[k] = best;
+        chosen += exp(x[best] - max) / sum;
+    }
+    for (int k = 0; k < n_used; k++)
+        weight[k] = (float)(exp(x[ids[k]] - max) / sum / (renorm ? chosen : 1));
+}
+
+void ref_topk(const struct call *c)
+{
+    const struct node *node = group_node(c->graph, c->group, OP_TOPK);
+    int n = row_len(val(c, X, 0)), k = node->at.TOPK.n_used;
+    const float *x = arg_f32(c, X, 0);
+    int32_t *ids = out_ids(c, Y, 0);
+    float *weight = out_f32(c, Z, 0);
+    struct span r = call_rows(c, X);
+    for (int row = r.lo; ids && weight && row < r.hi; row++)
+        route(x + (size_t)row * (size_t)n, n, k, node->at.TOPK.renorm != 0,
+              ids + (size_t)row * (size_t)k, weight + (size_t)row * (size_t)k);
+}
+
+void ref_sum(const struct call *c)
+{
+    int k = group_node(c->graph, c->group, OP_SUM)->at.SUM.k, len = row_len(val(c, Y, 0));
+    const float *x = arg_f32(c, X, 0);
+    float *y = out_f32(c, Y, 0);
+    struct span r = call_rows(c, Y);
+    for (int row = r.lo; y && row < r.hi; row++)
+        for (int i = 0; i < len; i++) {
+            double sum = 0;
+            for (int j = 0; j < k; j++)
+                sum += x[((size_t)row * (size_t)k + (size_t)j) * (size_t)len + (size_t)i];
+            y[(size_t)row * (size_t)len + (size_t)i] = (float)sum;
+        }
+}
+
+void ref_argmax(const struct call *c)
+{
+    int n = row_len(val(c, X, 0));
+    const float *x = arg_f32(c, X, 0);
+    int32_t *ids = out_ids(c, Y, 0);
+    struct span r = call_rows(c, Y);
+    for (int row = r.lo; ids && row < r.hi; row++) {
+        const float *at = x + (size_t)row * (size_t)n;
+        int best = 0;
+        for (int i = 1; i < n; i++)
+            if (at[i] > at[best])
+                best = i;
+        ids[row] = best;
+    }
+}
