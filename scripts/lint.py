@@ -230,8 +230,8 @@ def check_kernels(tree, f):
 CHECKS = [value for name, value in sorted(globals().items()) if name.startswith("check_")]
 
 
-def main():
-    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..")
+def main(args):
+    root = args[1] if len(args) > 1 else os.path.join(os.path.dirname(__file__), "..")
     tree = Tree(os.path.abspath(root))
     n_file, problems = 0, []
     for f in tree.files:
@@ -247,4 +247,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv))

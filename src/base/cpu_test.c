@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ftw.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,20 @@
 #include "base/cpu_impl.h"
 
 #define ROOT TEST_BINARY_DIR "/cpu_test.tmp"
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st, (void)flag, (void)at;
+    return remove(path);
+}
+
+/* What an earlier run left would change the answers. */
+static int set_up(void **state)
+{
+    (void)state;
+    nftw(ROOT, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return 0;
+}
 
 /* Writes ROOT/path, with the folders it needs. */
 static void put(const char *path, const char *text)
@@ -136,5 +151,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_level), cmocka_unit_test(test_cores),
                                        cmocka_unit_test(test_quota),
                                        cmocka_unit_test(test_default)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -36,14 +36,17 @@ sinter_status host_no_memory(sinter_error *err, size_t n, size_t each, const cha
 #define NEW(host, p, n, err)                                                                       \
     do {                                                                                           \
         (p) = host_alloc_n((host), (size_t)(n), sizeof *(p));                                      \
-        if (!(p))                                                                                  \
-            return host_no_memory((err), (size_t)(n), sizeof *(p), #p);                            \
+        if (!(p)) {                                                                                \
+            host_no_memory((err), (size_t)(n), sizeof *(p), #p);                                   \
+            return SINTER_E_MEMORY;                                                                \
+        }                                                                                          \
     } while (0)
 #define NEW_OUT(host, p, n, err)                                                                   \
     do {                                                                                           \
         (p) = host_alloc_n((host), (size_t)(n), sizeof *(p));                                      \
         if (!(p)) {                                                                                \
-            status = host_no_memory((err), (size_t)(n), sizeof *(p), #p);                          \
+            host_no_memory((err), (size_t)(n), sizeof *(p), #p);                                   \
+            status = SINTER_E_MEMORY;                                                              \
             goto out;                                                                              \
         }                                                                                          \
     } while (0)

@@ -23,7 +23,9 @@ sinter_status status_fail(sinter_error *err, sinter_status status, const char *f
 sinter_status status_prefix(sinter_error *err, sinter_status status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-#define FAIL(err, name, ...) status_fail((err), SINTER_E_##name, __VA_ARGS__)
+/* The status stands outside of the call so that the compiler sees that it is not OK. */
+#define FAIL(err, name, ...)                                                                       \
+    (status_fail((err), SINTER_E_##name, __VA_ARGS__), SINTER_E_##name)
 
 #define TRY(call)                                                                                  \
     do {                                                                                           \
