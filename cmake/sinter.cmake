@@ -140,8 +140,7 @@ function(sinter_module path)
                 "${avx2}")
         elseif(source MATCHES "_avx512\\.c$")
             set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
-                "${avx2};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni"
-                "-mprefer-vector-width=512")
+                "${avx2};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-mprefer-vector-width=512")
         endif()
     endforeach()
     set_property(GLOBAL APPEND PROPERTY sinter_modules m_${name})
