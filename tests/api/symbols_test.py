@@ -33,8 +33,8 @@ def main():
     bad = []
     for path in objects:
         for line in out("objdump", "-t", path).splitlines():
-            found = re.match(r"\S+ [lgu!].{5}O (\.t?(?:data|bss)(?:\.(?!rel\.ro)\S*)?|\*COM\*)\s+\S+ "
-                             r"(?:\.hidden )?(\S+)", line)
+            found = re.match(r"\S+ [lgu!].{5}O (\.t?(?:data|bss)(?:\.(?!rel\.ro)\S*)?|\*COM\*)"
+                             r"\s+\S+ (?:\.hidden )?(\S+)", line)
             if found:
                 bad.append(f"{os.path.basename(path)}: {found.group(2)}")
     assert objects and not bad, f"mutable globals: {bad}"

@@ -14,7 +14,8 @@ SPEC.loader.exec_module(LINT)
 os.environ["GIT_DIR"] = os.path.join(ROOT, "none")
 LISTS = "sinter_module(base)\nsinter_module(low DEPS base)\nsinter_module(high DEPS low LIBS x)\n" \
         "sinter_module(backend/cpu DEPS low)\n"
-LIST = '#include "low/l.h"\nvoid cpu_add(void);\nconst int x[] = {\n    { "add", cpu_add, 1 },\n};\n'
+LIST = '#include "low/l.h"\n' \
+       'void cpu_add(void);\nconst int x[] = {\n    { "add", cpu_add, 1 },\n};\n'
 ADD = "void cpu_add(void);\nvoid cpu_add(void)\n{\n}\n"
 GOOD = {
     "CMakeLists.txt": LISTS,
@@ -39,7 +40,7 @@ BAD = [
     ("src/stray/s.c", '#include "low/l.h"\n', "stands in no module"),
     ("tools/t.c", '#include "base/b.h"\n', "includes sinter.h only"),
     ("src/high/h.c", LONG, "a function of 62 lines, at most 60"),
-    ("src/high/h.c", "/* long: a table in words */\n" + LONG.replace("}\n", "    y();\n" * 40 + "}\n"),
+    ("src/high/h.c", "/* long: a table in words */\n" + LONG[:-2] + "    y();\n" * 40 + "}\n",
      "a function of 102 lines, at most 100"),
     ("src/high/h.c", "x\n" * 1501, "1501 lines, at most 1500"),
     ("src/high/h.c", "x" * 101 + "\n", "101 columns"),
@@ -57,7 +58,8 @@ BAD = [
     ("README.md", "cd /ro" + "ot\n", "a path of a machine"),
     ("tests/x.c", '"/t' + 'mp/x"\n', "a path of a machine"),
     ("README.md", "from pypi" + ".org\n", "a registry's host"),
-    ("src/high/h.c", "extern int cpu_add;\n", "cpu_add is named in src/backend/cpu/add.c, src/high/h.c"),
+    ("src/high/h.c", "extern int cpu_add;\n",
+     "cpu_add is named in src/backend/cpu/add.c, src/high/h.c"),
     ("src/backend/cpu/add.c", "int y;\n", "cpu_add is named in no file"),
 ]
 
