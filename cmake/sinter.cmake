@@ -27,7 +27,8 @@ add_library(sinter_flags INTERFACE)
 target_include_directories(sinter_flags INTERFACE
     ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(sinter_flags INTERFACE
-    -Wall -Wextra -Wshadow -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno -fno-trapping-math
+    -Wall -Wextra -Wshadow -Wno-missing-field-initializers
+    -ffp-contract=off -fno-math-errno -fno-trapping-math
     $<$<BOOL:${SINTER_WERROR}>:-Werror>)
 target_compile_definitions(sinter_flags INTERFACE _GNU_SOURCE)
 if(SINTER_SANITIZE)
@@ -133,14 +134,16 @@ function(sinter_module path)
         endif()
     endforeach()
     # foo_avx2.c and foo_avx512.c are compiled for their instruction set, and nothing else is.
-    set(avx2 "-mavx2;-mfma;-mf16c;-mbmi2")
+    set(avx2 -mavx2 -mfma -mf16c -mbmi2)
+    set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
+        -mprefer-vector-width=512)
     foreach(source ${all})
         if(source MATCHES "_avx2\\.c$")
             set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
                 "${avx2}")
         elseif(source MATCHES "_avx512\\.c$")
             set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
-                "${avx2};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-mprefer-vector-width=512")
+                "${avx512}")
         endif()
     endforeach()
     set_property(GLOBAL APPEND PROPERTY sinter_modules m_${name})

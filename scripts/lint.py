@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the habits of the tree that no compiler checks; python3's standard library only.
 
-    scripts/lint.py [ROOT]      prints "file:line: what; what to do" and exits 1 if anything is wrong
+    scripts/lint.py [ROOT]      prints "file:line: what; what to do"; exits 1 if anything is wrong
 
 The rules are functions named check_*; each takes a File and yields (line, message) pairs.
 """
@@ -22,8 +22,8 @@ HOSTS = re.compile("|".join(a + r"\." + b for a, b in (
     ("pypi", "org"), ("pythonhosted", "org"), ("debian", "org/debian"), ("huggingface", "co"),
     ("hf", "co/"), ("npmjs", "(?:org|com)"), ("crates", "io"), ("golang", "org/x"))))
 # What the library may not call, and the files that are there to do it.
-CALLS = re.compile(r"(?<![\w.>])(printf|fprintf|vprintf|puts|putchar|perror|exit|_exit|abort|malloc|"
-                   r"calloc|realloc|free|strdup|asprintf|posix_memalign|aligned_alloc|mmap|fopen|"
+CALLS = re.compile(r"(?<![\w.>])(printf|fprintf|vprintf|puts|putchar|perror|exit|_exit|abort|"
+                   r"malloc|calloc|realloc|free|strdup|asprintf|posix_memalign|aligned_alloc|mmap|fopen|"
                    r"open|pread|pwrite|write|pthread_create|clock_gettime)\s*\(")
 CALLERS = ("src/base/hooks.c", "src/base/cpu.c")
 
@@ -154,8 +154,8 @@ def check_includes(tree, f):
             elif target != own and name.endswith("_impl.h"):
                 yield n, f"includes {name}, which is private to {target}; use its public header"
             elif target not in tree.may_include(own) and name not in CONTRACTS:
-                yield n, (f"{own} includes {name}, but {target} is not below it; turn the dependency "
-                          "round, or declare it in CMakeLists.txt")
+                yield n, (f"{own} includes {name}, but {target} is not below it; turn the "
+                          "dependency round, or declare it in CMakeLists.txt")
 
 
 def check_functions(tree, f):
@@ -183,7 +183,7 @@ def check_functions(tree, f):
 
 
 def check_switches(tree, f):
-    """No default: over our own enums; ops and quant types are switched over by their owners only."""
+    """No default: over our own enums; only owners switch over ops and quant types."""
     if not f.in_src or not f.is_c or f.is_test:
         return
     for n, (line, bare) in enumerate(zip(f.lines, f.bare), 1):
@@ -204,7 +204,7 @@ def check_calls(tree, f):
             yield n, "getenv; every switch is a row of src/base/options.def"
         found = CALLS.search(bare)
         if found and f.path not in CALLERS:
-            yield n, f"{found.group(1)}(); the library goes through src/base/host.h and never prints"
+            yield n, f"{found.group(1)}(); the library uses src/base/host.h and never prints"
 
 
 def check_kernels(tree, f):
@@ -221,8 +221,8 @@ def check_kernels(tree, f):
         named = [g.path for g in tree.files if g.is_c and not g.is_test and g.path != f.path
                  and any(word.search(x) for x in g.bare)]
         if len(named) != 1:
-            yield n, (f"{kernel} is named in {', '.join(named) or 'no file'}; it must be defined in "
-                      "exactly one file beside the list")
+            yield n, (f"{kernel} is named in {', '.join(named) or 'no file'}; it must be defined "
+                      "in exactly one file beside the list")
         elif not named[0].startswith(folder):
             yield n, f"{kernel} is defined in {named[0]}; move it below {folder}"
 

@@ -5,8 +5,8 @@
 #   scripts/setup.sh --ci   also clang, its tools and C++ (second compiler, fuzzing, format)
 set -eu
 
-packages="cmake ninja-build gcc libc6-dev make pkg-config libpcre2-dev libutf8proc-dev libjansson-dev
- libcmocka-dev libedit-dev python3 python3-pip python3-venv unzip"
+packages="cmake ninja-build gcc libc6-dev make pkg-config libpcre2-dev libutf8proc-dev
+ libjansson-dev libcmocka-dev libedit-dev python3 python3-pip python3-venv unzip"
 tools="cmake ninja gcc pkg-config python3 unzip"
 libraries="libpcre2-8 libutf8proc jansson cmocka libedit"
 if [ "${1:-}" = --ci ]; then
@@ -31,7 +31,7 @@ if complete "$@"; then
     exit 0
 fi
 if ! command -v apt-get >/dev/null; then
-    echo "setup: this system has no apt-get; install by hand: tools $tools, libraries $libraries" >&2
+    echo "setup: there is no apt-get here; install by hand: tools $tools, libraries $libraries" >&2
     exit 1
 fi
 missing=
