@@ -6,20 +6,7 @@
 #include "base/options.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-enum { NAME_BYTES = 128 };
-
-/* "blk.3.attn_q.weight" */
-static const char *full_name(const struct model *m, int layer, const char *name, char *buf)
-{
-    if (layer < 0)
-        snprintf(buf, NAME_BYTES, "%s", name);
-    else
-        snprintf(buf, NAME_BYTES, "blk.%d.%s", m->plan.layer[layer].block, name);
-    return buf;
-}
 
 static const struct gguf_tensor *find(const struct model *m, const char *name)
 {
@@ -55,7 +42,7 @@ static sinter_status check_shape(const struct model *m, const struct gguf_tensor
 static sinter_status add_weight(struct model *m, struct model_weight w, sinter_error *err)
 {
     if (!w.name)
-        return host_no_memory(err, 1, NAME_BYTES, "a weight's name");
+        return host_no_memory(err, 1, TENSOR_NAME_BYTES, "a weight's name");
     m->weight_of[(w.layer + 1) * W_N + (int)w.id] = m->n_weight;
     m->weight[m->n_weight++] = w;
     m->bound[w.slice.tensor] = 1;
@@ -135,12 +122,12 @@ static bool is_fused(const struct fused_row *f, const struct gguf_tensor *t, int
 static sinter_status bind_fused(struct model *m, int layer, const struct fused_row *f,
                                 sinter_error *err)
 {
-    char name[NAME_BYTES];
+    char name[TENSOR_NAME_BYTES];
     int64_t total = 0;
     if (tensor_rows[f->part[0]].need(m->plan.arch) == TENSOR_NEVER ||
-        find(m, full_name(m, layer, tensor_rows[f->part[0]].name, name)))
+        find(m, tensor_name(&m->plan, layer, tensor_rows[f->part[0]].name, name)))
         return SINTER_OK;
-    const struct gguf_tensor *t = find(m, full_name(m, layer, f->name, name));
+    const struct gguf_tensor *t = find(m, tensor_name(&m->plan, layer, f->name, name));
     for (int i = 0; i < f->n_part; i++)
         total += part_rows(m, layer, f->part[i]);
     if (!t || !is_fused(f, t, total))
@@ -152,10 +139,10 @@ static sinter_status bind_one(struct model *m, int layer, enum tensor_id id, sin
 {
     const struct tensor_row *row = &tensor_rows[id];
     enum tensor_need need = row->need(m->plan.arch);
-    char name[NAME_BYTES];
+    char name[TENSOR_NAME_BYTES];
     if (need == TENSOR_NEVER || model_weight(m, layer, id))
         return SINTER_OK;
-    const struct gguf_tensor *t = find(m, full_name(m, layer, row->name, name));
+    const struct gguf_tensor *t = find(m, tensor_name(&m->plan, layer, row->name, name));
     if (t)
         return bind_whole(m, layer, id, t, err);
     if (need == TENSOR_MAY)

@@ -79,6 +79,10 @@ struct fused_row {
 extern const struct fused_row fused_rows[];
 extern const int fused_n_row;
 
+/* "blk.3.attn_q.weight"; layer -1: the model's own. Gives buf. */
+enum { TENSOR_NAME_BYTES = 128 };
+const char *tensor_name(const struct model_plan *p, int layer, const char *name,
+                        char buf[TENSOR_NAME_BYTES]);
 /* Size by layer (-1: the model's; layer 0 answers for what all layers share). */
 int64_t tensor_size(const struct model_plan *p, int layer, enum tensor_dim dim);
 

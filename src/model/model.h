@@ -101,15 +101,27 @@ size_t model_row_bytes(const struct model *m, const struct graph_weight *w);
 void model_print(const struct model *m, struct text_buf *b, bool json);
 
 /* ---- Dummy models: random weights, specified hash and generator, same bytes everywhere. -------- */
+
+enum dummy_kind {
+    DUMMY_MIXED,    /* types as in Q4_K_M, unequal layers, own head; about 1 MB */
+    DUMMY_F32,      /* all F32, tied head, at most 64 KiB */
+    DUMMY_FUSED,    /* the same numbers as DUMMY_F32, in fused tensors */
+    DUMMY_OPTIONAL, /* every tensor and key that may be missing is there; the simple block types */
+    DUMMY_N_KIND
+};
 struct dummy_options {
-    const char *arch;   /* a descriptor's name; or a `like` */
-    const char *like;   /* "qwen3-0.6b", "qwen3-8b", "llama-3.2-1b": real shapes; NULL: small */
-    const char *type;   /* with like: "q4_0", "q8_0", "bf16"; small: "mixed" or "f32" */
-    bool fused;         /* small: attn_qkv in one tensor */
+    const char *arch;     /* a descriptor's name; or a `like` */
+    const char *like;     /* a name of dummy_likes: real shapes; NULL: small */
+    const char *type;     /* with like: "q4_0", "q8_0" or "bf16" */
+    enum dummy_kind kind; /* small ones */
     uint64_t seed;
 };
 CHECKED sinter_status dummy_write(sinter_host *host, const struct dummy_options *o,
                                   const char *path, sinter_error *err);
+/* Every small dummy: each descriptor x kind. "llama-mixed"; false past the end. A new descriptor
+ * has its dummies by itself. */
+bool dummy_small(int i, struct dummy_options *o, char name[64]);
+const char *dummy_kind_name(enum dummy_kind kind); /* "mixed", "f32", "fused", "optional" */
 /* Names that dummy_options.like knows; NULL ends. */
 extern const char *const dummy_likes[];
 

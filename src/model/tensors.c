@@ -1,6 +1,8 @@
 /* The table of tensors.def: needs by family, sizes by layer. */
 #include "model/internal.h"
 
+#include <stdio.h>
+
 static enum tensor_need need_ALWAYS(const struct arch_desc *a)
 {
     return a ? TENSOR_MUST : TENSOR_NEVER;
@@ -69,6 +71,16 @@ const struct fused_row fused_rows[] = {
 #undef FUSED
 };
 const int fused_n_row = (int)(sizeof fused_rows / sizeof fused_rows[0]);
+
+const char *tensor_name(const struct model_plan *p, int layer, const char *name,
+                        char buf[TENSOR_NAME_BYTES])
+{
+    if (layer < 0)
+        snprintf(buf, TENSOR_NAME_BYTES, "%s", name);
+    else
+        snprintf(buf, TENSOR_NAME_BYTES, "blk.%d.%s", p->layer[layer].block, name);
+    return buf;
+}
 
 int64_t tensor_size(const struct model_plan *p, int layer, enum tensor_dim dim)
 {
