@@ -14,7 +14,7 @@ struct memory_file {
     const uint8_t *data;
     size_t bytes;
     uint8_t *written; /* the owner frees it */
-    size_t n_written;
+    size_t n_written, cap;
     uint64_t asked, n_live;                  /* bytes; blocks and open files */
     uint64_t n_alloc, n_read, n_write;       /* calls */
     uint64_t fail_alloc, fail_read, fail_write; /* which call fails, from 1; 0: none */
@@ -74,11 +74,15 @@ static inline int64_t memory_write(void *ctx, int handle, const void *buf, size_
     (void)handle;
     if (++m->n_write == m->fail_write)
         return -ENOSPC;
-    uint8_t *grown = realloc(m->written, m->n_written + bytes + 1);
-    if (!grown)
-        return -ENOMEM;
-    memcpy(grown + m->n_written, buf, bytes);
-    m->written = grown;
+    if (m->n_written + bytes > m->cap) {
+        size_t cap = 2 * (m->n_written + bytes);
+        uint8_t *grown = realloc(m->written, cap);
+        if (!grown)
+            return -ENOMEM;
+        m->written = grown;
+        m->cap = cap;
+    }
+    memcpy(m->written + m->n_written, buf, bytes);
     m->n_written += bytes;
     return (int64_t)bytes;
 }
