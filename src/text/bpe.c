@@ -57,13 +57,14 @@ static sinter_status load_pieces(struct vocab *v, sinter_error *err)
         TRY(vocab_index_init(v, &v->by_piece, v->piece, err));
     for (int32_t id = 0; id < v->n; id++) {
         v->piece[id] = v->text[id];
-        if (v->type[id] > VOCAB_NORMAL || !piece_bytes(byte, v->text[id], buf, &n))
+        const bool normal = v->type[id] <= VOCAB_NORMAL;
+        if ((!normal && v->type[id] != VOCAB_UNUSED) || !piece_bytes(byte, v->text[id], buf, &n))
             continue;
         v->piece[id] = (struct vocab_str){buf, n};
         buf += n + 1;
-        if (n == 1)
+        if (normal && n == 1)
             v->byte_id[(uint8_t)v->piece[id].text[0]] = id;
-        if (index)
+        if (normal && n > 0 && index)
             vocab_index_add(&v->by_piece, v->piece[id], id);
     }
     return SINTER_OK;
@@ -72,6 +73,15 @@ static sinter_status load_pieces(struct vocab *v, sinter_error *err)
 static uint32_t pair_slot(int32_t left, int32_t right, uint32_t mask)
 {
     return (uint32_t)vocab_mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right) & mask;
+}
+
+/* A merge may only make what its halves say: no control token, no other bytes. */
+static bool is_sound(const struct vocab *v, const struct vocab_merge *m)
+{
+    const struct vocab_str l = v->piece[m->left], r = v->piece[m->right], p = v->piece[m->id];
+
+    return !special_is_control(v, m->id) && p.bytes == l.bytes + r.bytes &&
+           memcmp(p.text, l.text, l.bytes) == 0 && memcmp(p.text + l.bytes, r.text, r.bytes) == 0;
 }
 
 static sinter_status add_merge(struct vocab *v, const struct gguf_string *s, uint32_t rank,
@@ -99,6 +109,11 @@ static sinter_status add_merge(struct vocab *v, const struct gguf_string *s, uin
                     m.left < 0    ? "the first half"
                     : m.right < 0 ? "the second half"
                                   : "what it makes");
+    if (!is_sound(v, &m))
+        return FAIL(err, DATA,
+                    "%s: tokenizer.ggml.merges[%u] \"%.40s\" makes token %d, which is a control "
+                    "token or stands for other bytes; the file is damaged",
+                    v->path, rank, s->text, m.id);
     uint32_t i = pair_slot(m.left, m.right, v->merge_mask);
     for (; v->merge[i].left >= 0; i = (i + 1) & v->merge_mask)
         if (v->merge[i].left == m.left && v->merge[i].right == m.right)

@@ -32,7 +32,7 @@ sinter_status vocab_decode(const struct vocab *v, const int32_t *id, size_t n, u
                            struct text_buf *out, sinter_error *err)
 {
     bool strip = (flags & DETOK_START) && v->space_prefix;
-    struct vocab_str s;
+    struct vocab_str s = {0};
 
     for (size_t i = 0; i < n; i++) {
         TRY(id_bytes(v, id[i], flags, &strip, &s, err));
@@ -72,7 +72,7 @@ static void finish_held(struct detok *d, struct vocab_str *s, struct text_buf *o
 
 sinter_status detok_push(struct detok *d, int32_t id, struct text_buf *out, sinter_error *err)
 {
-    struct vocab_str s;
+    struct vocab_str s = {0};
     size_t len, whole = 0;
     uint32_t point;
 

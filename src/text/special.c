@@ -39,7 +39,7 @@ static const char *const eog_texts[] = {
     "<end_of_turn>",   "<turn|>",         "<|return|>",         "<|call|>",
     "<|calls|>",       "<|flush|>",       "<|endoftext|>",      "<|end_of_text|>",
     "<|EOT|>",         "<EOT>",           "_<EOT>",             "<end_of_utterance>",
-    "<|end_of_turn|>", "</s>",            "<\xEF\xBD\x9C" "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+    "<|end_of_turn|>", "</s>",            "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
 };
 
 /* Keys of tokenizer.* beside those above that sinter reads, or that change nothing that it does. */
@@ -78,14 +78,17 @@ static sinter_status read_id(struct vocab *v, const struct gguf *g, const char *
 {
     char key[KEY_BYTES];
     const struct gguf_kv *kv = vocab_key(g, key_name(key, name));
-    int64_t id;
+    int64_t id = -1;
+    sinter_status status;
 
     if (!kv)
         return SINTER_OK;
     if (kv->value.type == GGUF_ARRAY)
         return FAIL(err, DATA, "%s: %s is an array, not one id; leave it out with --skip-key %s",
                     v->path, key, key);
-    TRY(gguf_value_int(kv, 0, &id, err));
+    status = gguf_value_int(kv, 0, &id, err);
+    if (status != SINTER_OK)
+        return status_prefix(err, status, "%s", v->path);
     if (id < 0 || id >= v->n)
         return FAIL(err, DATA,
                     "%s: %s = %lld is no token: the vocabulary has %d; leave the key out with "

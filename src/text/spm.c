@@ -104,7 +104,8 @@ static sinter_status load_pieces(struct vocab *v, sinter_error *err)
             buf += v->piece[id].bytes + 1;
         }
         /* A normal token spelt with a real blank can not be made of a text's characters. */
-        if (type <= VOCAB_NORMAL && !memchr(v->text[id].text, ' ', v->text[id].bytes)) {
+        if (type <= VOCAB_NORMAL && v->text[id].bytes > 0 &&
+            !memchr(v->text[id].text, ' ', v->text[id].bytes)) {
             vocab_index_add(&v->by_piece, v->piece[id], id);
             note_joins(v, v->piece[id]);
         }

@@ -169,7 +169,8 @@ static sinter_status load_none(struct vocab *v, const struct gguf *g, sinter_err
 {
     struct gguf_string arch;
     const struct gguf_kv *kv = NULL;
-    int64_t n;
+    sinter_status status;
+    int64_t n = 0;
     char key[160];
 
     memset(&v->special, -1, sizeof v->special);
@@ -183,7 +184,9 @@ static sinter_status load_none(struct vocab *v, const struct gguf *g, sinter_err
     }
     if (!kv)
         return SINTER_OK;
-    TRY(gguf_value_int(kv, 0, &n, err));
+    status = gguf_value_int(kv, 0, &n, err);
+    if (status != SINTER_OK)
+        return status_prefix(err, status, "%s", v->path);
     if (n < 0 || n > INT32_MAX / 4)
         return FAIL(err, DATA, "%s: %s = %lld is not in 0..%d", v->path, key, (long long)n,
                     INT32_MAX / 4);
