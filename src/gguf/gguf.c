@@ -8,7 +8,10 @@
 #include "gguf/local.h"
 
 /* A part of the block: counting while base is NULL, then handing out. */
-struct region { uint8_t *base; uint64_t used, cap; };
+struct region {
+    uint8_t *base;
+    uint64_t used, cap;
+};
 
 struct reader {
     sinter_host *host;
@@ -107,7 +110,7 @@ static sinter_status walk_string(struct reader *r, struct gguf_string *s, const 
     void *text;
     TRY(take_u64(r, &n, what));
     TRY(need(r, n, what));
-    *s = (struct gguf_string){ "", (size_t)n };
+    *s = (struct gguf_string){"", (size_t)n};
     if (n == 0)
         return SINTER_OK;
     TRY(take_into(r, &r->text, n + 1, 1, &text));
@@ -272,8 +275,8 @@ static sinter_status walk_tensor(struct reader *r, const struct gguf *g, struct 
         if (i < n_dim)
             TRY(take_u64(r, &dim, "a tensor's dimension"));
         if (dim == 0 || dim > INT64_MAX)
-            return BAD(r, start, DATA, "tensor '%s': dimension %" PRIu32 " is %" PRIu64, r->name,
-                       i, dim);
+            return BAD(r, start, DATA, "tensor '%s': dimension %" PRIu32 " is %" PRIu64, r->name, i,
+                       dim);
         t->dim[i] = (int64_t)dim;
     }
     TRY(take_u32(r, &t->type_id, "a tensor's type"));
@@ -307,13 +310,13 @@ static sinter_status walk(struct reader *r, struct gguf *g)
 {
     r->pos = GGUF_HEADER_BYTES;
     for (size_t i = 0; i < g->n_kv; i++) {
-        struct gguf_kv counted = { 0 };
+        struct gguf_kv counted = {0};
         TRY(walk_kv(r, r->fill ? &g->kv[i] : &counted));
     }
     if (r->fill)
         TRY(find_alignment(r, g));
     for (size_t i = 0; i < g->n_tensor; i++) {
-        struct gguf_tensor counted = { 0 };
+        struct gguf_tensor counted = {0};
         TRY(walk_tensor(r, g, r->fill ? &g->tensor[i] : &counted));
     }
     if (r->fill && r->pos != r->end)
@@ -381,14 +384,14 @@ static sinter_status make_block(struct reader *r, struct gguf *g)
     p += kv_bytes;
     g->tensor = (void *)p;
     p += tensor_bytes;
-    r->strings = (struct region){ p, 0, r->strings.used };
+    r->strings = (struct region){p, 0, r->strings.used};
     p += r->strings.cap;
-    r->scalars = (struct region){ p, 0, r->scalars.used };
+    r->scalars = (struct region){p, 0, r->scalars.used};
     p += scalar_bytes;
     priv->kv_order = (void *)p;
     priv->tensor_order = priv->kv_order + g->n_kv;
     p += order_bytes;
-    r->text = (struct region){ p, 0, r->text.used };
+    r->text = (struct region){p, 0, r->text.used};
     r->fill = true;
     return SINTER_OK;
 }
@@ -461,7 +464,7 @@ static sinter_status read_all(struct reader *r, struct gguf *g)
 sinter_status gguf_open(sinter_host *host, const char *path, struct gguf **out, sinter_error *err)
 {
     sinter_status status = SINTER_OK;
-    struct reader r = { .host = host, .err = err, .handle = -1 };
+    struct reader r = {.host = host, .err = err, .handle = -1};
     struct gguf *g;
     int64_t file_bytes = 0;
     *out = NULL;

@@ -35,13 +35,12 @@ static void use(sinter_host *host, const struct gguf *g)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct memory_file m = { .data = data, .bytes = size };
+    struct memory_file m = {.data = data, .bytes = size};
     sinter_hooks hooks = memory_hooks(&m);
     sinter_host *host;
     sinter_error err;
     struct gguf *g;
-    REQUIRE(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err) ==
-            SINTER_OK);
+    REQUIRE(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err) == SINTER_OK);
     uint64_t live = m.n_live, asked = m.asked;
     sinter_status status = gguf_open(host, "fuzz", &g, &err);
     REQUIRE(m.asked - asked <= 2 * (uint64_t)size + 256 * 1024);

@@ -142,7 +142,7 @@ static void print_name(struct text_buf *b, const char *name, size_t width)
     if (plain)
         text_buf_printf(b, "  %-*s", (int)width, name);
     else
-        print_string(b, &(struct gguf_string){ name, strlen(name) }, SHOWN_BYTES);
+        print_string(b, &(struct gguf_string){name, strlen(name)}, SHOWN_BYTES);
 }
 
 static void print_text_kv(struct text_buf *b, const struct gguf_kv *kv, size_t width)
@@ -162,7 +162,7 @@ static void print_text_kv(struct text_buf *b, const struct gguf_kv *kv, size_t w
 static void print_text(const struct gguf *g, struct text_buf *b)
 {
     size_t width = 0, max = 48;
-    print_string(b, &(struct gguf_string){ g->path, strlen(g->path) }, SIZE_MAX);
+    print_string(b, &(struct gguf_string){g->path, strlen(g->path)}, SIZE_MAX);
     text_buf_printf(b,
                     ": GGUF version %" PRIu32 ", %" PRIu64 " bytes, alignment %" PRIu32
                     ", data at byte %" PRIu64 "\n%zu keys\n",

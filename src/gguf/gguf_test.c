@@ -1,15 +1,15 @@
 /* The GGUF reader and writer: round trips, hostile files, faults, memory, real vocabularies. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "base/text_buf.h"
 #include "gguf/gguf.h"
@@ -31,7 +31,9 @@ static size_t n_case, n_ok; /* of the line `gguf: N/N` */
 struct raw {
     uint8_t p[1 << 20];
     size_t n;
-    struct { size_t at, bytes; } field[512]; /* every count, length, type, dimension, offset */
+    struct {
+        size_t at, bytes;
+    } field[512]; /* every count, length, type, dimension, offset */
     size_t n_field;
 };
 
@@ -98,7 +100,7 @@ static void raw_data(struct raw *r, size_t alignment, size_t bytes)
     static const uint8_t zeros[4096];
     raw_bytes(r, zeros, (alignment - r->n % alignment) % alignment);
     for (size_t i = 0; i < bytes; i++)
-        raw_bytes(r, &(uint8_t){ (uint8_t)i }, 1);
+        raw_bytes(r, &(uint8_t){(uint8_t)i}, 1);
 }
 
 /* A small file with every kind of field. */
@@ -114,15 +116,15 @@ static void raw_small(struct raw *r)
     raw_text(r, "");
     raw_text(r, "ccc");
     raw_array(r, "heads", GGUF_I32, 4);
-    raw_bytes(r, (int32_t[]){ 4, 2, -1, 8 }, 16);
+    raw_bytes(r, (int32_t[]){4, 2, -1, 8}, 16);
     raw_array(r, "flags", GGUF_BOOL, 2);
     raw_bytes(r, "\1\0", 2);
     raw_text(r, "x");
     raw_field(r, GGUF_F64, 4);
-    raw_bytes(r, &(double){ 0.25 }, 8);
-    raw_tensor(r, "w", 8, 64, 2, 0);       /* Q8_0: 136 bytes */
-    raw_tensor(r, "bias", 0, 3, 0, 192);   /* F32: 12 bytes */
-    raw_tensor(r, "new", 43, 7, 1, 256);   /* a type of the future */
+    raw_bytes(r, &(double){0.25}, 8);
+    raw_tensor(r, "w", 8, 64, 2, 0);     /* Q8_0: 136 bytes */
+    raw_tensor(r, "bias", 0, 3, 0, 192); /* F32: 12 bytes */
+    raw_tensor(r, "new", 43, 7, 1, 256); /* a type of the future */
     raw_data(r, 64, 300);
 }
 
@@ -140,11 +142,10 @@ struct opened {
 static sinter_status open_bytes(struct opened *o, const uint8_t *data, size_t bytes)
 {
     sinter_error err;
-    *o = (struct opened){ .m = { .data = data, .bytes = bytes } };
+    *o = (struct opened){.m = {.data = data, .bytes = bytes}};
     o->hooks = memory_hooks(&o->m);
-    assert_int_equal(
-        sinter_host_create(&(sinter_host_options){ .hooks = &o->hooks }, &o->host, &err),
-        SINTER_OK);
+    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &o->hooks}, &o->host, &err),
+                     SINTER_OK);
     o->live = o->m.n_live;
     uint64_t asked = o->m.asked;
     sinter_status s = gguf_open(o->host, "file.gguf", &o->g, &o->err);
@@ -270,7 +271,7 @@ static void fields(void **state)
     for (size_t f = 0; f < r->n_field; f++) {
         size_t bytes = r->field[f].bytes;
         uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX, save = 0, sign = max / 2 + 1;
-        uint64_t values[] = { 0, 1, max, max - 1, sign, sign - 1 };
+        uint64_t values[] = {0, 1, max, max - 1, sign, sign - 1};
         memcpy(&save, r->p + r->field[f].at, bytes);
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             memcpy(r->p + r->field[f].at, &values[i], bytes);
@@ -302,7 +303,7 @@ static void versions(void **state)
     (void)state;
     struct raw *r = raw_new();
     raw_small(r);
-    uint32_t bad[] = { 0, 1, 4, UINT32_MAX, 0x02000000, 0x03000000 };
+    uint32_t bad[] = {0, 1, 4, UINT32_MAX, 0x02000000, 0x03000000};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         memcpy(r->p + 4, &bad[i], 4);
         CASE(refused(r, SINTER_E_UNSUPPORTED, bad[i] == 0x03000000 ? "big endian" : "version"));
@@ -324,7 +325,7 @@ static void hostile_keys(void **state)
     CASE(refused(r, SINTER_E_DATA, "twice"));
     raw_head(r, 3, 0, 1);
     raw_array(r, "nested", GGUF_ARRAY, 1);
-    raw_bytes(r, (uint32_t[]){ GGUF_U8, 0, 0 }, 12);
+    raw_bytes(r, (uint32_t[]){GGUF_U8, 0, 0}, 12);
     CASE(refused(r, SINTER_E_UNSUPPORTED, "array of arrays"));
     raw_head(r, 3, 0, 1);
     raw_text(r, "bool");
@@ -335,9 +336,9 @@ static void hostile_keys(void **state)
     raw_field(r, 3, 8);
     raw_bytes(r, "a\0b", 3);
     raw_field(r, GGUF_U32, 4);
-    raw_bytes(r, &(uint32_t){ 0 }, 4);
+    raw_bytes(r, &(uint32_t){0}, 4);
     CASE(refused(r, SINTER_E_DATA, "NUL"));
-    uint32_t alignments[] = { 0, 3, 33, UINT32_MAX };
+    uint32_t alignments[] = {0, 3, 33, UINT32_MAX};
     for (int i = 0; i < 4; i++) {
         raw_head(r, 3, 0, 1);
         raw_u32(r, "general.alignment", alignments[i]);
@@ -346,7 +347,7 @@ static void hostile_keys(void **state)
     raw_head(r, 3, 0, 1);
     raw_text(r, "general.alignment");
     raw_field(r, GGUF_U64, 4);
-    raw_bytes(r, &(uint64_t){ 32 }, 8);
+    raw_bytes(r, &(uint64_t){32}, 8);
     CASE(refused(r, SINTER_E_DATA, "u64, not u32"));
     free(r);
 }
@@ -359,20 +360,20 @@ static void hostile_tensors(void **state)
         uint32_t type;
         uint64_t d0, d1, offset;
     } bad[] = {
-        { "overlap", 0, 8, 0, 0 },            /* on the first tensor */
-        { "overlap", 43, 8, 0, 32 },          /* within it, of unknown size */
-        { "alignment", 0, 8, 0, 130 },
-        { "past the end", 0, 8, 0, 4096 },
-        { "past the end", 0, 8, 0, UINT64_MAX - 31 },
-        { "past the end", 0, 33, 1, 128 },
-        { "past the end", 43, 1, 1, 256 },
-        { "overflow", 0, INT64_MAX, 2, 128 },
-        { "overflow", 0, UINT64_C(1) << 32, UINT64_C(1) << 32, 128 },
-        { "overflow", 28, INT64_MAX, 1, 128 },
-        { "dimension", 0, UINT64_C(1) << 63, 1, 128 },
-        { "multiple", 2, 33, 1, 128 },
-        { "multiple", 12, 32, 8, 128 },
-        { "multiple", 39, 1, 32, 128 },       /* MXFP4: no row, but a size */
+        {"overlap", 0, 8, 0, 0},   /* on the first tensor */
+        {"overlap", 43, 8, 0, 32}, /* within it, of unknown size */
+        {"alignment", 0, 8, 0, 130},
+        {"past the end", 0, 8, 0, 4096},
+        {"past the end", 0, 8, 0, UINT64_MAX - 31},
+        {"past the end", 0, 33, 1, 128},
+        {"past the end", 43, 1, 1, 256},
+        {"overflow", 0, INT64_MAX, 2, 128},
+        {"overflow", 0, UINT64_C(1) << 32, UINT64_C(1) << 32, 128},
+        {"overflow", 28, INT64_MAX, 1, 128},
+        {"dimension", 0, UINT64_C(1) << 63, 1, 128},
+        {"multiple", 2, 33, 1, 128},
+        {"multiple", 12, 32, 8, 128},
+        {"multiple", 39, 1, 32, 128}, /* MXFP4: no row, but a size */
     };
     struct raw *r = raw_new();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -397,9 +398,9 @@ static void hostile_tensors(void **state)
 
 /* ---- Round trip ----------------------------------------------------------------------------- */
 
-static const uint64_t numbers[4] = { 0x8899aabbccddeeff, 1, 0x7f, 0 };
-static const uint8_t bools[4] = { 1, 0, 0, 1 };
-static const struct gguf_string strings[4] = { { "one", 3 }, { "", 0 }, { "a\0b", 3 }, { "\xff", 1 } };
+static const uint64_t numbers[4] = {0x8899aabbccddeeff, 1, 0x7f, 0};
+static const uint8_t bools[4] = {1, 0, 0, 1};
+static const struct gguf_string strings[4] = {{"one", 3}, {"", 0}, {"a\0b", 3}, {"\xff", 1}};
 
 static const void *type_data(enum gguf_type type)
 {
@@ -408,7 +409,7 @@ static const void *type_data(enum gguf_type type)
 
 static size_t type_bytes(enum gguf_type type)
 {
-    static const size_t bytes[] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
+    static const size_t bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
     return bytes[type];
 }
 
@@ -456,7 +457,7 @@ static sinter_status put_all(struct gguf_writer *w, uint32_t alignment, sinter_e
         if (type == GGUF_ARRAY)
             continue;
         snprintf(key, sizeof key, "scalar.%s", gguf_type_name((enum gguf_type)type));
-        struct gguf_value v = { (enum gguf_type)type, (enum gguf_type)type, 1, data };
+        struct gguf_value v = {(enum gguf_type)type, (enum gguf_type)type, 1, data};
         TRY(gguf_put_value(w, key, &v, err));
         for (size_t n = 0; n <= 4; n++) {
             snprintf(key, sizeof key, "array.%s.%zu", gguf_type_name((enum gguf_type)type), n);
@@ -468,9 +469,9 @@ static sinter_status put_all(struct gguf_writer *w, uint32_t alignment, sinter_e
     TRY(gguf_put_string(w, "s", "text", 4, err));
     for (int i = 0; i < QUANT_N; i++) {
         TRY(gguf_put_tensor(w, quant_row((enum quant_type)i)->name, (enum quant_type)i, i % 4 + 1,
-                            (int64_t[]){ 256 * (1 + i % 3), 3, 2, 1 + i % 2 }, err));
+                            (int64_t[]){256 * (1 + i % 3), 3, 2, 1 + i % 2}, err));
     }
-    return gguf_put_tensor(w, "large", QUANT_F32, 2, (int64_t[]){ 1000, 600 }, err);
+    return gguf_put_tensor(w, "large", QUANT_F32, 2, (int64_t[]){1000, 600}, err);
 }
 
 static void check_all(struct opened *o, uint32_t alignment)
@@ -507,15 +508,15 @@ static void check_all(struct opened *o, uint32_t alignment)
 static void round_trip(void **state)
 {
     (void)state;
-    uint32_t alignments[] = { 0, 1, 8, 32, 256, 4096 };
+    uint32_t alignments[] = {0, 1, 8, 32, 256, 4096};
     for (int i = 0; i < 6; i++) {
-        struct memory_file m = { 0 };
+        struct memory_file m = {0};
         sinter_hooks hooks = memory_hooks(&m);
         sinter_host *host;
-        sinter_error err = { 0 };
+        sinter_error err = {0};
         struct gguf_writer *w;
         struct opened o;
-        assert_int_equal(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+        assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                          SINTER_OK);
         assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
         assert_int_equal(put_all(w, alignments[i], &err), SINTER_OK);
@@ -535,10 +536,10 @@ static void round_trip(void **state)
 static void writer_bytes(void **state)
 {
     (void)state;
-    struct memory_file m = { 0 };
+    struct memory_file m = {0};
     sinter_hooks hooks = memory_hooks(&m);
     sinter_host *host;
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     struct gguf_writer *w;
     struct raw *r = raw_new();
     raw_head(r, 3, 1, 2);
@@ -548,14 +549,14 @@ static void writer_bytes(void **state)
     raw_tensor(r, "w", 0, 16, 0, 0);
     raw_data(r, 32, 0);
     for (uint64_t i = 0; i < 64; i++)
-        raw_bytes(r, &(uint8_t){ pattern(0, i) }, 1);
-    assert_int_equal(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+        raw_bytes(r, &(uint8_t){pattern(0, i)}, 1);
+    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                      SINTER_OK);
     assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
     assert_int_equal(gguf_put_u32(w, "n", 7, &err), SINTER_OK);
-    assert_int_equal(gguf_put_array(w, "t", GGUF_STRING, &(struct gguf_string){ "abc", 3 }, 1, &err),
+    assert_int_equal(gguf_put_array(w, "t", GGUF_STRING, &(struct gguf_string){"abc", 3}, 1, &err),
                      SINTER_OK);
-    assert_int_equal(gguf_put_tensor(w, "w", QUANT_F32, 1, (int64_t[]){ 16 }, &err), SINTER_OK);
+    assert_int_equal(gguf_put_tensor(w, "w", QUANT_F32, 1, (int64_t[]){16}, &err), SINTER_OK);
     assert_int_equal(gguf_writer_save(w, "out", fill_pattern, NULL, &err), SINTER_OK);
     CASE(m.n_written == r->n && memcmp(m.written, r->p, r->n) == 0);
     gguf_writer_free(w);
@@ -567,13 +568,13 @@ static void writer_bytes(void **state)
 static void writer_refuses(void **state)
 {
     (void)state;
-    struct memory_file m = { 0 };
+    struct memory_file m = {0};
     sinter_hooks hooks = memory_hooks(&m);
     sinter_host *host;
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     struct gguf_writer *w;
-    int64_t dims[4] = { 32, 1, 1, 1 }, odd[1] = { 33 }, huge[2] = { INT64_MAX, 4 }, zero[1] = { 0 };
-    assert_int_equal(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+    int64_t dims[4] = {32, 1, 1, 1}, odd[1] = {33}, huge[2] = {INT64_MAX, 4}, zero[1] = {0};
+    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                      SINTER_OK);
     assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
     CASE(gguf_put_u32(w, "", 1, &err) == SINTER_E_USAGE);
@@ -587,7 +588,7 @@ static void writer_refuses(void **state)
     CASE(gguf_put_tensor(w, "t", QUANT_F32, 5, dims, &err) == SINTER_E_USAGE);
     CASE(gguf_put_tensor(w, "t", QUANT_N, 1, dims, &err) == SINTER_E_USAGE);
     CASE(gguf_put_tensor(w, "t", QUANT_F32, 1, dims, &err) == SINTER_OK);
-    CASE(gguf_writer_save(w, "out", fill_pattern, &(int){ 0 }, &err) == SINTER_E_CANCELLED);
+    CASE(gguf_writer_save(w, "out", fill_pattern, &(int){0}, &err) == SINTER_E_CANCELLED);
     CASE(gguf_put_tensor(w, "t", QUANT_F32, 1, dims, &err) == SINTER_OK);
     CASE(gguf_writer_save(w, "out", fill_pattern, NULL, &err) == SINTER_E_USAGE &&
          strstr(err.message, "'t' was put twice"));
@@ -609,10 +610,9 @@ static void put_getters(struct gguf_writer *w)
 {
     sinter_error err;
 #define PUT(key, type, ctype, ...)                                                                 \
-    assert_int_equal(gguf_put_value(w, key,                                                        \
-                                    &(struct gguf_value){ type, type, 1, &(ctype){ __VA_ARGS__ } }, \
-                                    &err),                                                         \
-                     SINTER_OK)
+    assert_int_equal(                                                                              \
+        gguf_put_value(w, key, &(struct gguf_value){type, type, 1, &(ctype){__VA_ARGS__}}, &err),  \
+        SINTER_OK)
     PUT("u8", GGUF_U8, uint8_t, 200);
     PUT("i8", GGUF_I8, int8_t, -3);
     PUT("i64", GGUF_I64, int64_t, 4294967296);
@@ -625,9 +625,9 @@ static void put_getters(struct gguf_writer *w)
     PUT("bool", GGUF_BOOL, uint8_t, 1);
     PUT("string", GGUF_STRING, struct gguf_string, "abc", 3);
 #undef PUT
-    assert_int_equal(gguf_put_array(w, "layers", GGUF_I32, (int32_t[]){ 5, -6, 7 }, 3, &err),
+    assert_int_equal(gguf_put_array(w, "layers", GGUF_I32, (int32_t[]){5, -6, 7}, 3, &err),
                      SINTER_OK);
-    assert_int_equal(gguf_put_array(w, "floats", GGUF_F32, (float[]){ 5, -6.5f }, 2, &err),
+    assert_int_equal(gguf_put_array(w, "floats", GGUF_F32, (float[]){5, -6.5f}, 2, &err),
                      SINTER_OK);
 }
 
@@ -676,14 +676,14 @@ static void check_getters(const struct gguf *g)
 static void getters(void **state)
 {
     (void)state;
-    struct memory_file m = { 0 };
+    struct memory_file m = {0};
     sinter_hooks hooks = memory_hooks(&m);
     sinter_host *host;
     sinter_error err;
     struct gguf_writer *w;
     struct opened o;
     struct text_buf b;
-    assert_int_equal(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                      SINTER_OK);
     assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
     put_getters(w);
@@ -716,13 +716,13 @@ static void open_faults(void **state)
     raw_small(r);
     for (int kind = 0; kind < 2; kind++)
         for (uint64_t at = 1;; at++) {
-            struct memory_file m = { .data = r->p, .bytes = r->n };
+            struct memory_file m = {.data = r->p, .bytes = r->n};
             sinter_hooks hooks = memory_hooks(&m);
             sinter_host *host;
             sinter_error err;
             struct gguf *g;
             assert_int_equal(
-                sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+                sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                 SINTER_OK);
             uint64_t live = m.n_live;
             m.fail_alloc = kind ? 0 : m.n_alloc + at;
@@ -744,13 +744,13 @@ static void save_faults(void **state)
     (void)state;
     for (int kind = 0; kind < 2; kind++)
         for (uint64_t at = 1;; at++) {
-            struct memory_file m = { 0 };
+            struct memory_file m = {0};
             sinter_hooks hooks = memory_hooks(&m);
             sinter_host *host;
             sinter_error err;
             struct gguf_writer *w;
             assert_int_equal(
-                sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+                sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                 SINTER_OK);
             uint64_t live = m.n_live;
             m.fail_alloc = kind ? 0 : m.n_alloc + at;
@@ -769,7 +769,10 @@ static void save_faults(void **state)
         }
 }
 
-struct dense { uint8_t *p; size_t n; };
+struct dense {
+    uint8_t *p;
+    size_t n;
+};
 
 static void dense_add(struct dense *d, const void *p, size_t n)
 {
@@ -781,12 +784,12 @@ static void dense_add(struct dense *d, const void *p, size_t n)
 static void memory_bound(void **state)
 {
     (void)state;
-    uint32_t kinds[] = { GGUF_ARRAY, GGUF_STRING, GGUF_U8 };
-    struct dense d = { malloc(16 << 20), 0 };
+    uint32_t kinds[] = {GGUF_ARRAY, GGUF_STRING, GGUF_U8};
+    struct dense d = {malloc(16 << 20), 0};
     struct opened o;
     assert_non_null(d.p);
     for (uint64_t length = 0; length < 4; length++) {
-        uint64_t n = 300000, head[] = { 0, 1 };
+        uint64_t n = 300000, head[] = {0, 1};
         d.n = 0;
         dense_add(&d, "GGUF\3\0\0\0", 8);
         dense_add(&d, head, 16);
@@ -800,14 +803,14 @@ static void memory_bound(void **state)
         CASE(open_bytes(&o, d.p, d.n) == SINTER_OK && o.g->kv[0].value.n == n);
         close_opened(&o);
     }
-    uint64_t n = 200000, head[] = { 0, n };
+    uint64_t n = 200000, head[] = {0, n};
     d.n = 0;
     dense_add(&d, "GGUF\3\0\0\0", 8);
     dense_add(&d, head, 16);
     for (uint64_t i = 0; i < n; i++) { /* three-byte keys, one-byte values */
         uint64_t three = 3;
-        uint8_t key[3] = { (uint8_t)(1 + i % 200), (uint8_t)(1 + i / 200 % 200),
-                           (uint8_t)(1 + i / 40000) };
+        uint8_t key[3] = {(uint8_t)(1 + i % 200), (uint8_t)(1 + i / 200 % 200),
+                          (uint8_t)(1 + i / 40000)};
         dense_add(&d, &three, 8);
         dense_add(&d, key, 3);
         dense_add(&d, &kinds[2], 4);
@@ -822,7 +825,7 @@ static void memory_bound(void **state)
 static void many(void **state)
 {
     (void)state;
-    struct memory_file m = { 0 };
+    struct memory_file m = {0};
     sinter_hooks hooks = memory_hooks(&m);
     sinter_host *host;
     sinter_error err;
@@ -830,14 +833,14 @@ static void many(void **state)
     struct opened o;
     char name[64];
     int n = 70000, n_found = 0;
-    assert_int_equal(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                      SINTER_OK);
     assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof name, "arch.block.%d.some.key", i * 7919 % n);
         assert_int_equal(gguf_put_u32(w, name, (uint32_t)i, &err), SINTER_OK);
         snprintf(name, sizeof name, "blk.%d.weight", i);
-        assert_int_equal(gguf_put_tensor(w, name, QUANT_F32, 1, (int64_t[]){ 1 }, &err), SINTER_OK);
+        assert_int_equal(gguf_put_tensor(w, name, QUANT_F32, 1, (int64_t[]){1}, &err), SINTER_OK);
     }
     assert_int_equal(gguf_writer_save(w, "out", fill_pattern, NULL, &err), SINTER_OK);
     gguf_writer_free(w);
@@ -862,15 +865,15 @@ static void many(void **state)
 static void real_files(void **state)
 {
     (void)state;
-    struct memory_file m = { 0 };
+    struct memory_file m = {0};
     sinter_hooks counting = memory_hooks(&m);
     sinter_host *host;
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     struct dirent *e;
     size_t n = 0;
     DIR *dir = opendir(TEST_SHARED_DIR "/vocab");
-    sinter_hooks hooks = { .ctx = counting.ctx, .alloc = counting.alloc, .free = counting.free };
-    assert_int_equal(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err),
+    sinter_hooks hooks = {.ctx = counting.ctx, .alloc = counting.alloc, .free = counting.free};
+    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
                      SINTER_OK);
     while (dir && (e = readdir(dir))) {
         char path[4096];

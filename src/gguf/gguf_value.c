@@ -1,14 +1,18 @@
 /* The table of value types, typed access to values, and the sort behind the look-ups. */
+#include <float.h>
 #include <math.h>
 
 #include "gguf/local.h"
 
-static const struct { const char *name; uint8_t bytes; } types[GGUF_N_TYPE] = {
-    [GGUF_U8] = { "u8", 1 },         [GGUF_I8] = { "i8", 1 },       [GGUF_U16] = { "u16", 2 },
-    [GGUF_I16] = { "i16", 2 },       [GGUF_U32] = { "u32", 4 },     [GGUF_I32] = { "i32", 4 },
-    [GGUF_F32] = { "f32", 4 },       [GGUF_BOOL] = { "bool", 1 },   [GGUF_STRING] = { "string", 0 },
-    [GGUF_ARRAY] = { "array", 0 },   [GGUF_U64] = { "u64", 8 },     [GGUF_I64] = { "i64", 8 },
-    [GGUF_F64] = { "f64", 8 },
+static const struct {
+    const char *name;
+    uint8_t bytes;
+} types[GGUF_N_TYPE] = {
+    [GGUF_U8] = {"u8", 1},       [GGUF_I8] = {"i8", 1},     [GGUF_U16] = {"u16", 2},
+    [GGUF_I16] = {"i16", 2},     [GGUF_U32] = {"u32", 4},   [GGUF_I32] = {"i32", 4},
+    [GGUF_F32] = {"f32", 4},     [GGUF_BOOL] = {"bool", 1}, [GGUF_STRING] = {"string", 0},
+    [GGUF_ARRAY] = {"array", 0}, [GGUF_U64] = {"u64", 8},   [GGUF_I64] = {"i64", 8},
+    [GGUF_F64] = {"f64", 8},
 };
 
 const char *gguf_type_name(enum gguf_type type)
@@ -152,7 +156,7 @@ sinter_status gguf_get_f32(const struct gguf *g, const char *key, float *out, si
     double x = 0;
     TRY(find_scalar(g, key, "f32", &kv, err));
     TRY(in_file(g, gguf_value_float(kv, 0, &x, err), err));
-    if (isfinite(x) && fabs(x) > (double)3.40282347e38f)
+    if (isfinite(x) && fabs(x) > (double)FLT_MAX)
         return FAIL(err, DATA, "%s: key '%s' (byte %" PRIu64 ") is %g, too large for f32", g->path,
                     key, kv->offset, x);
     *out = (float)x;
@@ -186,11 +190,10 @@ sinter_status gguf_get_array(const struct gguf *g, const char *key, enum gguf_ty
     const struct gguf_kv *kv;
     TRY(find(g, key, &kv, err));
     if (kv->value.type != GGUF_ARRAY || kv->value.elem_type != elem_type) {
-        sinter_status s = FAIL(err, DATA,
-                               "key '%.64s' (byte %" PRIu64 ") is %s%s, an array of %s was wanted",
-                               kv->key, kv->offset,
-                               kv->value.type == GGUF_ARRAY ? "an array of " : "",
-                               gguf_type_name(kv->value.elem_type), gguf_type_name(elem_type));
+        sinter_status s =
+            FAIL(err, DATA, "key '%.64s' (byte %" PRIu64 ") is %s%s, an array of %s was wanted",
+                 kv->key, kv->offset, kv->value.type == GGUF_ARRAY ? "an array of " : "",
+                 gguf_type_name(kv->value.elem_type), gguf_type_name(elem_type));
         return in_file(g, s, err);
     }
     *out = &kv->value;

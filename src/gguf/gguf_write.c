@@ -3,7 +3,10 @@
  * What the reader would refuse is refused here, duplicates when the file is saved. */
 #include "gguf/local.h"
 
-struct bytes { uint8_t *data; size_t n, cap; };
+struct bytes {
+    uint8_t *data;
+    size_t n, cap;
+};
 
 struct put_tensor {
     size_t name; /* where in `names` */
@@ -150,37 +153,37 @@ sinter_status gguf_put_value(struct gguf_writer *w, const char *key, const struc
 
 sinter_status gguf_put_u32(struct gguf_writer *w, const char *key, uint32_t v, sinter_error *err)
 {
-    return gguf_put_value(w, key, &(struct gguf_value){ GGUF_U32, GGUF_U32, 1, &v }, err);
+    return gguf_put_value(w, key, &(struct gguf_value){GGUF_U32, GGUF_U32, 1, &v}, err);
 }
 
 sinter_status gguf_put_f32(struct gguf_writer *w, const char *key, float v, sinter_error *err)
 {
-    return gguf_put_value(w, key, &(struct gguf_value){ GGUF_F32, GGUF_F32, 1, &v }, err);
+    return gguf_put_value(w, key, &(struct gguf_value){GGUF_F32, GGUF_F32, 1, &v}, err);
 }
 
 sinter_status gguf_put_bool(struct gguf_writer *w, const char *key, bool v, sinter_error *err)
 {
     uint8_t byte = v;
-    return gguf_put_value(w, key, &(struct gguf_value){ GGUF_BOOL, GGUF_BOOL, 1, &byte }, err);
+    return gguf_put_value(w, key, &(struct gguf_value){GGUF_BOOL, GGUF_BOOL, 1, &byte}, err);
 }
 
 sinter_status gguf_put_string(struct gguf_writer *w, const char *key, const char *text,
                               size_t bytes, sinter_error *err)
 {
-    struct gguf_string s = { text, bytes };
-    return gguf_put_value(w, key, &(struct gguf_value){ GGUF_STRING, GGUF_STRING, 1, &s }, err);
+    struct gguf_string s = {text, bytes};
+    return gguf_put_value(w, key, &(struct gguf_value){GGUF_STRING, GGUF_STRING, 1, &s}, err);
 }
 
 sinter_status gguf_put_array(struct gguf_writer *w, const char *key, enum gguf_type elem_type,
                              const void *data, size_t n, sinter_error *err)
 {
-    return gguf_put_value(w, key, &(struct gguf_value){ GGUF_ARRAY, elem_type, n, data }, err);
+    return gguf_put_value(w, key, &(struct gguf_value){GGUF_ARRAY, elem_type, n, data}, err);
 }
 
 sinter_status gguf_put_tensor(struct gguf_writer *w, const char *name, enum quant_type type,
                               int n_dim, const int64_t *dim, sinter_error *err)
 {
-    struct put_tensor t = { .name = w->names.n, .type = type, .n_dim = n_dim };
+    struct put_tensor t = {.name = w->names.n, .type = type, .n_dim = n_dim};
     uint64_t n = 1;
     void *block = w->tensor;
     TRY(check_name(name, "a tensor's name", err));
@@ -315,7 +318,7 @@ sinter_status gguf_writer_save(struct gguf_writer *w, const char *path, gguf_fil
                                void *ctx, sinter_error *err)
 {
     sinter_status status = SINTER_OK;
-    struct bytes header = { 0 };
+    struct bytes header = {0};
     uint8_t *piece = NULL;
     int handle = -1;
     TRY_OUT(check_names(w, err));

@@ -15,8 +15,8 @@ struct memory_file {
     size_t bytes;
     uint8_t *written; /* the owner frees it */
     size_t n_written, cap;
-    uint64_t asked, n_live;                  /* bytes; blocks and open files */
-    uint64_t n_alloc, n_read, n_write;       /* calls */
+    uint64_t asked, n_live;                     /* bytes; blocks and open files */
+    uint64_t n_alloc, n_read, n_write;          /* calls */
     uint64_t fail_alloc, fail_read, fail_write; /* which call fails, from 1; 0: none */
 };
 
@@ -97,14 +97,14 @@ static inline int memory_close(void *ctx, int handle)
 
 static inline sinter_hooks memory_hooks(struct memory_file *m)
 {
-    return (sinter_hooks){ .ctx = m,
-                           .alloc = memory_alloc,
-                           .free = memory_free,
-                           .open = memory_open,
-                           .file_bytes = memory_file_bytes,
-                           .pread = memory_pread,
-                           .write = memory_write,
-                           .close = memory_close };
+    return (sinter_hooks){.ctx = m,
+                          .alloc = memory_alloc,
+                          .free = memory_free,
+                          .open = memory_open,
+                          .file_bytes = memory_file_bytes,
+                          .pread = memory_pread,
+                          .write = memory_write,
+                          .close = memory_close};
 }
 
 #endif

@@ -13,14 +13,19 @@ enum {
 };
 #define ENCODE FLAG_ENCODE
 #define INT8_X FLAG_INT8_X
-#define FLOAT FLAG_FLOAT
-#define MIN FLAG_MIN
+#define FLOAT  FLAG_FLOAT
+#define MIN    FLAG_MIN
 
 static const struct quant_row rows[QUANT_N] = {
 /* The condition is constant: a format without ENCODE needs no encoder to link. */
 #define QUANT(name, id, elems, bytes, flags)                                                       \
-    { #name, id, elems, bytes, flags, quant_decode_##name,                                         \
-      (flags) & ENCODE ? quant_encode_##name : NULL },
+    {#name,                                                                                        \
+     id,                                                                                           \
+     elems,                                                                                        \
+     bytes,                                                                                        \
+     flags,                                                                                        \
+     quant_decode_##name,                                                                          \
+     (flags)&ENCODE ? quant_encode_##name : NULL},
 #include "quant/quants.def"
 #undef QUANT
 };
@@ -32,8 +37,8 @@ struct type_size {
 };
 
 static const struct type_size sizes[] = {
-#define QUANT(name, id, elems, bytes, flags) { #name, id, elems, bytes },
-#define OTHER(name, id, elems, bytes) { #name, id, elems, bytes },
+#define QUANT(name, id, elems, bytes, flags) {#name, id, elems, bytes},
+#define OTHER(name, id, elems, bytes)        {#name, id, elems, bytes},
 #include "quant/others.def"
 #include "quant/quants.def"
 #undef OTHER

@@ -1,22 +1,25 @@
 /* Every format against blocks converted by the oracle (tests/quant/make_quant_golden.py), the
  * half-precision conversions over their whole range, and the look-ups. */
+#include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "quant/quant.h"
 
-struct bytes { unsigned char *data; size_t n, at; };
+struct bytes {
+    unsigned char *data;
+    size_t n, at;
+};
 
 static struct bytes read_golden(void)
 {
-    struct bytes b = { 0 };
+    struct bytes b = {0};
     FILE *f = fopen(TEST_SOURCE_DIR "/tests/golden/quant.gold", "rb");
     assert_non_null(f);
     assert_int_equal(fseek(f, 0, SEEK_END), 0);
@@ -118,7 +121,7 @@ static void golden(void **state)
     (void)state;
     struct bytes gold = read_golden();
     size_t n = 0, n_ok = 0;
-    int seen[2][QUANT_N] = { 0 };
+    int seen[2][QUANT_N] = {0};
     assert_memory_equal(take(&gold, 4), "SQG1", 4);
     for (uint32_t i = take_u32(&gold); i > 0; i--)
         check_record(&gold, &n, &n_ok, seen);
