@@ -62,7 +62,7 @@ static bool open_model(struct golden *t, const char *path)
 static void compare(struct golden *t, const char *jsonl)
 {
 #ifdef HAVE_jansson
-    if (!golden_jsonl(t, jsonl, VOCAB_PARSE_SPECIAL))
+    if (!golden_jsonl(t, jsonl, 0))
         fail_msg("%s cannot be read", jsonl);
 #endif
     random_bytes(t);
