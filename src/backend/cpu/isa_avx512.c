@@ -1,0 +1,12 @@
+/* The avx512 level. */
+#include "backend/cpu/gemm_c.h"
+
+#include "backend/cpu/attention_impl.h"
+#include "backend/cpu/vec_impl.h"
+
+#define gemm_F32 gemm_float
+#define gemm_F16 gemm_float
+#define gemm_BF16 gemm_float
+#define ISA_TABLE cpu_isa_avx512
+#define ISA_LEVEL CPU_AVX512
+#include "backend/cpu/isa_table.h"

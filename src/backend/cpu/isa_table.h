@@ -1,0 +1,37 @@
+/* The table of one level, from the static functions that the including file has gathered. */
+#define BY_TYPE(fn)                                                                                \
+    {                                                                                              \
+        [QUANT_F32] = fn##_F32, [QUANT_F16] = fn##_F16, [QUANT_BF16] = fn##_BF16,                  \
+        [QUANT_Q4_0] = fn##_Q4_0, [QUANT_Q4_1] = fn##_Q4_1, [QUANT_Q5_0] = fn##_Q5_0,              \
+        [QUANT_Q5_1] = fn##_Q5_1, [QUANT_Q8_0] = fn##_Q8_0, [QUANT_Q4_K] = fn##_Q4_K,              \
+        [QUANT_Q5_K] = fn##_Q5_K, [QUANT_Q6_K] = fn##_Q6_K                                         \
+    }
+
+const struct cpu_isa ISA_TABLE = {
+    .level = ISA_LEVEL,
+    .gemv = BY_TYPE(gemv),
+    .expand = BY_TYPE(expand),
+    .gemm = BY_TYPE(gemm),
+    .to_int8 = vec_to_int8,
+    .add = vec_add,
+    .add_one = vec_add_one,
+    .mul = vec_mul,
+    .mul_one = vec_mul_one,
+    .silu = vec_silu,
+    .gelu = vec_gelu,
+    .tanh = vec_tanh,
+    .silu_mul = vec_silu_mul,
+    .gelu_mul = vec_gelu_mul,
+    .sum_sq = vec_sum_sq,
+    .norm = vec_norm,
+    .rope = vec_rope,
+    .to_f16 = vec_to_f16,
+    .from_f16 = vec_from_f16,
+    .qk = attn_qk,
+    .soft = attn_soft,
+    .pv = attn_pv,
+    .merge = attn_merge,
+    .mask = attn_mask,
+    .softmax = attn_softmax,
+    .argmax = vec_argmax,
+};
