@@ -210,7 +210,6 @@ typedef struct sinter_engine_options {
     int32_t n_chunk;            /* most tokens of one step; 0 = 512 */
     const char *type_k, *type_v; /* "f32", "f16" (default), "q8_0" (ref only) */
     int32_t n_thread;           /* 0 = the host's */
-    bool argmax;                /* greedy ids are made on the device: sinter_out.argmax */
     bool profile;               /* measure time per row: SINTER_REPORT_PROFILE */
     /* Bytes done of all while loading; false cancels. */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
@@ -252,7 +251,7 @@ typedef struct sinter_item {
     const int32_t *ids;
     int32_t n_id;          /* <= n_chunk; with others' at most n_chunk in all */
     int32_t want;          /* SINTER_WANT_…: rows whose logits are wanted */
-    bool want_argmax;      /* the greedy id in place of logits; needs the engine's `argmax` */
+    bool want_argmax;      /* the greedy id, made on the device, in place of logits */
     /* results */
     int32_t n_out;         /* rows that came */
     const float *logits;   /* [n_out][n_vocab]; NULL with want_argmax */

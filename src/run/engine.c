@@ -1,0 +1,213 @@
+/* sinter_engine: options, admission, graph, weights, state, exec. */
+#include "run/run.h"
+
+#include "base/options.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static sinter_status cache_type(const char *name, const char *flag, enum quant_type *type,
+                                sinter_error *err)
+{
+    *type = name ? quant_from_name(name) : QUANT_F16;
+    if (*type != QUANT_F32 && *type != QUANT_F16 && *type != QUANT_Q8_0)
+        return FAIL(err, USAGE, "%s '%s' is no cache type; use f32, f16 or q8_0", flag, name);
+    return SINTER_OK;
+}
+
+static sinter_status range(const char *what, int32_t v, int32_t lo, int32_t hi, sinter_error *err)
+{
+    if (v < lo || v > hi)
+        return FAIL(err, USAGE, "%s is %d; it may be %d..%d", what, v, lo, hi);
+    return SINTER_OK;
+}
+
+sinter_status engine_options(sinter_model *model, const sinter_engine_options *options,
+                             sinter_engine_options *o, struct state_options *state,
+                             const struct backend **backend, sinter_error *err)
+{
+    const struct options *host = host_options(model->host);
+    *o = options ? *options : (sinter_engine_options){ 0 };
+    if (!model->model)
+        return FAIL(err, USAGE, "the file was opened for its vocabulary only; it cannot be run");
+    const struct model_plan *plan = &model->model->plan;
+    int train = plan->n_ctx_train > 0 ? plan->n_ctx_train : 4096;
+    o->backend = o->backend ? o->backend : host->backend;
+    o->n_ctx = o->n_ctx ? o->n_ctx : train < 4096 ? train : 4096;
+    o->n_session = o->n_session ? o->n_session : 1;
+    o->n_chunk = o->n_chunk ? o->n_chunk : 512;
+    TRY(range("the context (n_ctx)", o->n_ctx, 1, 1 << 24, err));
+    TRY(range("the sessions (n_session)", o->n_session, 1, 1024, err));
+    TRY(range("the chunk (n_chunk)", o->n_chunk, 1, 1 << 16, err));
+    TRY(range("the threads (n_thread)", o->n_thread, 0, 1024, err));
+    if (o->n_ctx > train)
+        TRY(host_warn(model->host, err, "a context of %d: the model was trained with %d", o->n_ctx,
+                      train));
+    o->n_chunk = o->n_chunk > o->n_ctx * o->n_session ? o->n_ctx * o->n_session : o->n_chunk;
+    TRY(backend_find(o->backend, backend, err));
+    *state = (struct state_options){ .page_rows = (int)host->page_rows == 16 ? 16 : 64,
+                                     .n_seq = o->n_session,
+                                     .n_row = (int64_t)o->n_ctx * o->n_session,
+                                     .n_ctx = o->n_ctx,
+                                     .n_chunk = o->n_chunk };
+    memcpy(state->model_hash, model->model->hash, sizeof state->model_hash);
+    TRY(cache_type(o->type_k, "-ctk", &state->type_k, err));
+    TRY(cache_type(o->type_v, "-ctv", &state->type_v, err));
+    bool q8 = state->type_k == QUANT_Q8_0 || state->type_v == QUANT_Q8_0;
+    if (q8 && strcmp(o->backend, "ref") != 0)
+        return FAIL(err, UNSUPPORTED, "a q8_0 cache exists on ref only; use f16 or f32 on %s",
+                    o->backend);
+    return SINTER_OK;
+}
+
+struct exec_options engine_exec_options(const sinter_engine *e)
+{
+    const struct options *host = host_options(e->host);
+    return (struct exec_options){ .n_thread = e->o.n_thread, .n_ctx = e->o.n_ctx,
+                                  .n_chunk = e->o.n_chunk, .n_seq = e->o.n_session,
+                                  .fuse = { .fusion = host->fusion, .disable = host->disable,
+                                            .ignore_need = host->ignore_need },
+                                  .profile = e->o.profile };
+}
+
+/* The largest plan's buffers: all rows of a full chunk. */
+static sinter_status step_bytes(struct model_home *home, struct graph *graph,
+                                const sinter_engine_options *o, size_t *bytes, sinter_error *err)
+{
+    const struct options *host = host_options(graph->arena.host);
+    struct exec_options eo = { .n_thread = o->n_thread ? o->n_thread : 1, .n_ctx = o->n_ctx,
+                               .n_chunk = o->n_chunk, .n_seq = o->n_session,
+                               .fuse = { .fusion = host->fusion, .disable = host->disable,
+                                         .ignore_need = host->ignore_need } };
+    struct plan_key key = { .row_lo = 1, .row_hi = o->n_chunk, .out_cap = o->n_session,
+                            .seq_cap = o->n_session, .ports = PORT_LOGITS };
+    key.out_cap = key.out_cap < 4 ? 4 : key.out_cap;
+    struct plan *p;
+    TRY(home->backend->plan(home->device, graph, &key, &eo, &p, err));
+    *bytes = p->bytes + (p->scratch + p->score) * (size_t)eo.n_thread;
+    plan_free(p);
+    return SINTER_OK;
+}
+
+sinter_status engine_bytes(struct model_home *home, struct graph *graph,
+                           const sinter_engine_options *o, const struct state_options *so,
+                           struct engine_bytes *bytes, sinter_error *err)
+{
+    TRY(home->backend->weight_bytes(home->device, &graph, 1, &bytes->weights, err));
+    bytes->state = state_bytes_for(graph->slot, graph->n_slot, so);
+    return step_bytes(home, graph, o, &bytes->step, err);
+}
+
+static size_t budget(const sinter_host *host)
+{
+    int64_t mib = host_options(host)->memory;
+    if (mib > 0)
+        return (size_t)mib << 20;
+    long pages = sysconf(_SC_PHYS_PAGES), each = sysconf(_SC_PAGESIZE);
+    return pages > 0 && each > 0 ? (size_t)pages * (size_t)each : SIZE_MAX;
+}
+
+sinter_status engine_admit(sinter_host *host, const struct engine_bytes *b, bool loaded,
+                           sinter_error *err)
+{
+    size_t want = b->state + b->step + (loaded ? 0 : b->weights), used = host_usage(host).bytes;
+    if (want > budget(host) || used > budget(host) - want)
+        return FAIL(err, MEMORY,
+                    "the engine needs %zu MiB (weights %zu, state %zu, step %zu), the budget is %zu "
+                    "MiB with %zu in use; use a smaller context (-c), fewer sessions, a smaller "
+                    "chunk (-ub), or raise --memory",
+                    want >> 20, b->weights >> 20, b->state >> 20, b->step >> 20,
+                    budget(host) >> 20, used >> 20);
+    return SINTER_OK;
+}
+
+/* The source's ctx serves both callbacks: the model to read, the engine to report to. */
+struct source_ctx { const struct model *model; sinter_engine *engine; };
+
+static sinter_status source_read(void *ctx, const struct graph_weight *w, int mat, int64_t row,
+                                 int64_t n, void *buf, sinter_error *err)
+{
+    const struct source_ctx *s = ctx;
+    return model_read_rows(s->model, w, mat, row, n, buf, err);
+}
+
+static bool source_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const sinter_engine *e = ((const struct source_ctx *)ctx)->engine;
+    return !e->o.progress || e->o.progress(e->o.progress_ctx, done, total);
+}
+
+static sinter_status load(sinter_engine *e, sinter_error *err)
+{
+    if (e->home->weights)
+        return SINTER_OK;
+    struct source_ctx ctx = { e->model->model, e };
+    struct weight_source src = { &ctx, source_read, source_progress };
+    return e->home->backend->load(e->home->device, &e->graph, 1, &src, &e->home->weights, err);
+}
+
+static sinter_status build(sinter_engine *e, const struct backend *backend, sinter_error *err)
+{
+    struct model_variant variant = { .n_ctx = e->o.n_ctx, .argmax = true };
+    struct exec_options eo = engine_exec_options(e);
+    struct engine_bytes bytes;
+    TRY(model_find_home(e->model, backend, &e->home, err));
+    TRY(model_graph(e->model->model, &variant, &e->graph, err));
+    TRY(backend->refuse(e->home->device, e->graph, err));
+    TRY(engine_bytes(e->home, e->graph, &e->o, &e->state_o, &bytes, err));
+    TRY(engine_admit(e->host, &bytes, e->home->weights != NULL, err));
+    TRY(backend->pool_make(e->home->device, e->graph, &e->state_o, &e->state, err));
+    TRY(load(e, err));
+    TRY(backend->build(e->home->device, e->graph, e->home->weights, e->state, &eo, &e->exec, err));
+    NEW(e->host, e->seg, e->o.n_session, err);
+    NEW(e->host, e->out, e->o.n_chunk, err);
+    NEW(e->host, e->id, e->o.n_chunk, err);
+    return SINTER_OK;
+}
+
+sinter_status sinter_engine_create(sinter_model *model, const sinter_engine_options *options,
+                                   sinter_engine **out, sinter_error *err)
+{
+    const struct backend *backend;
+    sinter_engine *e;
+    *out = NULL;
+    NEW(model->host, e, 1, err);
+    e->host = model->host;
+    sinter_status status = engine_options(model, options, &e->o, &e->state_o, &backend, err);
+    if (status != SINTER_OK) {
+        host_free(e->host, e);
+        return status;
+    }
+    e->model = model;
+    atomic_fetch_add(&model->count, 1);
+    status = build(e, backend, err);
+    if (status != SINTER_OK) {
+        sinter_engine_free(e);
+        return status;
+    }
+    *out = e;
+    return SINTER_OK;
+}
+
+void sinter_engine_free(sinter_engine *e)
+{
+    if (!e)
+        return;
+    const struct backend *backend = e->home ? e->home->backend : NULL;
+    if (backend && e->exec)
+        backend->free(e->exec);
+    if (backend && e->state)
+        backend->pool_free(e->state);
+    graph_free(e->graph);
+    host_free(e->host, e->seg);
+    host_free(e->host, e->out);
+    host_free(e->host, e->id);
+    sinter_model *model = e->model;
+    host_free(e->host, e);
+    model_unref(model);
+}
+
+int32_t sinter_engine_n_ctx(const sinter_engine *e)
+{
+    return e->o.n_ctx;
+}

@@ -1,0 +1,75 @@
+/* Inside the run module: models, engines, sessions behind include/sinter.h. */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+#include "backend/backend.h"
+#include "model/model.h"
+#include "text/template.h"
+#include "text/vocab.h"
+
+#include <stdatomic.h>
+
+/* A backend with the model's weights on it: made by the first engine, shared by the others. */
+struct model_home {
+    const struct backend *backend;
+    struct device *device;
+    struct weights *weights;
+    int n_engine;
+};
+
+enum { MODEL_MAX_HOME = 4 };
+struct sinter_model {
+    sinter_host *host;
+    atomic_int count;       /* the caller's and one per engine */
+    struct model *model;    /* NULL: vocabulary only */
+    struct gguf *gguf;      /* vocabulary only */
+    struct vocab *vocab;
+    struct model_home home[MODEL_MAX_HOME];
+    int n_home;
+};
+
+struct sinter_engine {
+    sinter_host *host;
+    sinter_model *model;
+    struct model_home *home;
+    struct graph *graph;
+    struct state_pool *state;
+    struct exec *exec;
+    sinter_engine_options o;       /* with the defaults filled in */
+    struct state_options state_o;
+    int n_session;
+    atomic_int cancel;
+    /* one step's arrays */
+    struct batch_seg *seg;         /* [n_session] */
+    struct batch_out *out;         /* [n_chunk] */
+    int32_t *id;                   /* [n_chunk] */
+    /* for the summary */
+    uint64_t n_decode, decode_allocs; /* steps of one row after the first two, what they allocated */
+};
+
+struct sinter_session {
+    sinter_engine *engine;
+    struct seq *seq;
+    int32_t *tok;                  /* [n_ctx]: ids of the committed rows */
+    atomic_int cancel, in_step;
+};
+
+/* Fills defaults and checks ranges and names. */
+CHECKED sinter_status engine_options(sinter_model *model, const sinter_engine_options *options,
+                                     sinter_engine_options *o, struct state_options *state,
+                                     const struct backend **backend, sinter_error *err);
+void model_unref(sinter_model *model);
+struct exec_options engine_exec_options(const sinter_engine *e);
+
+/* Bytes an engine takes, by class. */
+struct engine_bytes { size_t weights, state, step; };
+CHECKED sinter_status engine_bytes(struct model_home *home, struct graph *graph,
+                                   const sinter_engine_options *o, const struct state_options *so,
+                                   struct engine_bytes *bytes, sinter_error *err);
+/* Refuses what the budget (option memory, else the machine's memory) cannot hold. */
+CHECKED sinter_status engine_admit(sinter_host *host, const struct engine_bytes *b, bool loaded,
+                                   sinter_error *err);
+CHECKED sinter_status model_find_home(sinter_model *m, const struct backend *backend,
+                                      struct model_home **out, sinter_error *err);
+
+#endif

@@ -1,0 +1,244 @@
+/* Samplers: penalty, top-k, temperature, top-p, min-p, draw; in that order. Greedy looks at the
+ * logits as they are after penalty and mask. Draw number n of a seed is a hash of both, so a run can
+ * be repeated and nothing depends on what else was sampled. */
+#include "sinter.h"
+
+#include "base/host.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct candidate { float logit, p; int32_t id; };
+
+struct sinter_sampler {
+    sinter_host *host;
+    sinter_sampler_options o;
+    int32_t n_vocab;
+    uint64_t n_draw;
+    int32_t *last;            /* [repeat_last], a ring */
+    int64_t n_last;           /* accepted in all */
+    float *logit;             /* [n_vocab]: what penalty and mask left */
+    struct candidate *cand;   /* [n_vocab] */
+    uint64_t *mask;           /* [(n_vocab + 63) / 64] */
+};
+
+/* splitmix64 of Steele, Lea, Flood (2014): the finaliser of a counter. */
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static double draw(sinter_sampler *s)
+{
+    return (double)(mix(mix(s->o.seed) + s->n_draw++) >> 11) * 0x1p-53;
+}
+
+static sinter_status check(const sinter_sampler_options *o, sinter_error *err)
+{
+    if (!(o->temperature >= 0) || isinf(o->temperature))
+        return FAIL(err, USAGE, "temperature %g; it must be 0 or more", (double)o->temperature);
+    if (o->top_k < 0)
+        return FAIL(err, USAGE, "top-k %d; it must be 0 or more", o->top_k);
+    if (!(o->top_p >= 0 && o->top_p <= 1))
+        return FAIL(err, USAGE, "top-p %g; it must be 0..1", (double)o->top_p);
+    if (!(o->min_p >= 0 && o->min_p <= 1))
+        return FAIL(err, USAGE, "min-p %g; it must be 0..1", (double)o->min_p);
+    if (!(o->repeat_penalty >= 0) || isinf(o->repeat_penalty))
+        return FAIL(err, USAGE, "repeat-penalty %g; it must be 0 (none) or more",
+                    (double)o->repeat_penalty);
+    if (o->repeat_last < 0 || o->repeat_last > 1 << 20)
+        return FAIL(err, USAGE, "repeat-last %d; it must be 0..1048576", o->repeat_last);
+    return SINTER_OK;
+}
+
+sinter_status sinter_sampler_create(sinter_host *host, int32_t n_vocab,
+                                    const sinter_sampler_options *options, sinter_sampler **out,
+                                    sinter_error *err)
+{
+    sinter_status status = SINTER_OK;
+    sinter_sampler *s;
+    *out = NULL;
+    if (n_vocab < 1)
+        return FAIL(err, USAGE, "a sampler over %d tokens", n_vocab);
+    NEW(host, s, 1, err);
+    s->host = host;
+    s->n_vocab = n_vocab;
+    s->o = options ? *options : (sinter_sampler_options){ 0 };
+    s->o.repeat_last = s->o.repeat_last ? s->o.repeat_last : 64;
+    s->o.seed = s->o.seed ? s->o.seed : mix(host_clock_ns(host)) | 1;
+    TRY_OUT(check(&s->o, err));
+    NEW_OUT(host, s->last, s->o.repeat_last, err);
+    NEW_OUT(host, s->logit, n_vocab, err);
+    NEW_OUT(host, s->cand, n_vocab, err);
+    NEW_OUT(host, s->mask, (n_vocab + 63) / 64, err);
+    *out = s;
+    return SINTER_OK;
+out:
+    sinter_sampler_free(s);
+    return status;
+}
+
+void sinter_sampler_free(sinter_sampler *s)
+{
+    if (!s)
+        return;
+    host_free(s->host, s->last);
+    host_free(s->host, s->logit);
+    host_free(s->host, s->cand);
+    host_free(s->host, s->mask);
+    host_free(s->host, s);
+}
+
+uint64_t sinter_sampler_seed(const sinter_sampler *s)
+{
+    return s->o.seed;
+}
+
+void sinter_sampler_accept(sinter_sampler *s, int32_t id)
+{
+    s->last[s->n_last++ % s->o.repeat_last] = id;
+}
+
+/* Logits of seen tokens: divided where positive, multiplied where negative (Keskar et al. 2019). */
+static void penalise(sinter_sampler *s, const float *logits)
+{
+    float penalty = s->o.repeat_penalty;
+    int64_t n = s->n_last < s->o.repeat_last ? s->n_last : s->o.repeat_last;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t id = s->last[i];
+        if (id < 0 || id >= s->n_vocab) /* each seen token once: from the untouched logit */
+            continue;
+        s->logit[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+    }
+}
+
+static sinter_status apply_mask(sinter_sampler *s, sinter_error *err)
+{
+    size_t n = ((size_t)s->n_vocab + 63) / 64;
+    bool any = false;
+    memset(s->mask, 0xff, n * sizeof *s->mask);
+    s->o.mask(s->o.mask_ctx, s->mask, s->n_vocab);
+    for (int32_t i = 0; i < s->n_vocab; i++) {
+        if (s->mask[i / 64] >> (i % 64) & 1)
+            any = true;
+        else
+            s->logit[i] = -INFINITY;
+    }
+    return any ? SINTER_OK : FAIL(err, USAGE, "the mask allows no token at all");
+}
+
+static int32_t greedy(const float *logit, int32_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < n; i++)
+        if (logit[i] > logit[best])
+            best = i;
+    return best;
+}
+
+static int by_logit(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->logit != y->logit)
+        return x->logit < y->logit ? 1 : -1;
+    return x->id < y->id ? -1 : 1;
+}
+
+/* The k-th greatest logit, by halving the interval of its bit pattern: 32 passes at most. */
+static uint32_t key_of(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u >> 31 ? ~u : u | 0x80000000u;
+}
+
+static uint32_t threshold(const float *logit, int32_t n, int32_t k)
+{
+    uint32_t t = 0;
+    for (int bit = 31; bit >= 0; bit--) {
+        uint32_t next = t | 1u << bit;
+        int32_t above = 0;
+        for (int32_t i = 0; i < n; i++)
+            above += key_of(logit[i]) >= next;
+        if (above >= k)
+            t = next;
+    }
+    return t;
+}
+
+/* Candidates sorted, best first: the top k, or all that can matter. Returns their number. */
+static int32_t choose(sinter_sampler *s)
+{
+    int32_t k = s->o.top_k > 0 && s->o.top_k < s->n_vocab ? s->o.top_k : s->n_vocab, n = 0;
+    uint32_t least = k < s->n_vocab ? threshold(s->logit, s->n_vocab, k) : 0;
+    float best = s->logit[greedy(s->logit, s->n_vocab)];
+    /* exp(-104) is below the smallest f32: such tokens can never be drawn */
+    float floor_ = best - 104 * (s->o.temperature > 1 ? s->o.temperature : 1);
+    for (int32_t i = 0; i < s->n_vocab; i++)
+        if (s->logit[i] >= floor_ && key_of(s->logit[i]) >= least)
+            s->cand[n++] = (struct candidate){ s->logit[i], 0, i };
+    qsort(s->cand, (size_t)n, sizeof *s->cand, by_logit);
+    return n < k ? n : k;
+}
+
+static double to_probs(sinter_sampler *s, int32_t n)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+        double p = exp((double)(s->cand[i].logit - s->cand[0].logit) / (double)s->o.temperature);
+        s->cand[i].p = (float)p;
+        sum += p;
+    }
+    return sum;
+}
+
+static int32_t cut(const sinter_sampler *s, int32_t n, double sum)
+{
+    double cumulated = 0;
+    if (s->o.top_p > 0 && s->o.top_p < 1)
+        for (int32_t i = 0; i < n; i++) {
+            cumulated += (double)s->cand[i].p;
+            if (cumulated >= (double)s->o.top_p * sum)
+                n = i + 1;
+        }
+    while (s->o.min_p > 0 && n > 1 && s->cand[n - 1].p < s->o.min_p * s->cand[0].p)
+        n--;
+    return n;
+}
+
+static int32_t pick(sinter_sampler *s)
+{
+    int32_t n = choose(s);
+    double sum = to_probs(s, n), at;
+    n = cut(s, n, sum);
+    sum = 0;
+    for (int32_t i = 0; i < n; i++)
+        sum += (double)s->cand[i].p;
+    at = draw(s) * sum;
+    for (int32_t i = 0; i < n; i++) {
+        at -= (double)s->cand[i].p;
+        if (at < 0)
+            return s->cand[i].id;
+    }
+    return s->cand[n - 1].id;
+}
+
+sinter_status sinter_sampler_pick(sinter_sampler *s, const float *logits, int32_t *id,
+                                  sinter_error *err)
+{
+    for (int32_t i = 0; i < s->n_vocab; i++)
+        if (isnan(logits[i]))
+            return FAIL(err, NUMERIC, "logit %d is not a number; run `sinter verify` on the model",
+                        i);
+    memcpy(s->logit, logits, (size_t)s->n_vocab * sizeof *logits);
+    if (s->o.repeat_penalty > 0 && s->o.repeat_penalty != 1)
+        penalise(s, logits);
+    if (s->o.mask)
+        TRY(apply_mask(s, err));
+    *id = s->o.temperature > 0 ? pick(s) : greedy(s->logit, s->n_vocab);
+    return SINTER_OK;
+}
