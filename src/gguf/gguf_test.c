@@ -338,6 +338,19 @@ static void hostile_keys(void **state)
     raw_field(r, GGUF_U32, 4);
     raw_bytes(r, &(uint32_t){0}, 4);
     CASE(refused(r, SINTER_E_DATA, "NUL"));
+    for (uint64_t n = 0; n <= 65536; n += n ? 1 : 65535) { /* the lengths about both limits */
+        struct opened o;
+        raw_head(r, 3, 0, 1);
+        raw_field(r, n, 8);
+        memset(r->p + r->n, 'k', n);
+        r->n += n;
+        raw_field(r, GGUF_U32, 4);
+        raw_bytes(r, &(uint64_t){0}, 8);
+        if (n == 65535)
+            CASE(open_bytes(&o, r->p, r->n) == SINTER_OK), close_opened(&o);
+        else
+            CASE(refused(r, SINTER_E_DATA, "1 to 65535"));
+    }
     uint32_t alignments[] = {0, 3, 33, UINT32_MAX};
     for (int i = 0; i < 4; i++) {
         raw_head(r, 3, 0, 1);
@@ -667,6 +680,7 @@ static void check_getters(const struct gguf *g)
     CASE(gguf_value_int(gguf_find(g, "layers"), 1, &n, &err) == SINTER_OK && n == -6);
     CASE(gguf_value_int(gguf_find(g, "layers"), 3, &n, &err) == SINTER_E_DATA);
     CASE(gguf_value_int(gguf_find(g, "u8"), 17, &n, &err) == SINTER_OK && n == 200);
+    CASE(gguf_value_int(gguf_find(g, "u64.max"), 0, &n, &err) == SINTER_E_DATA);
     CASE(gguf_value_int(gguf_find(g, "bool"), 0, &n, &err) == SINTER_E_DATA);
     CASE(gguf_value_float(gguf_find(g, "floats"), 1, &d, &err) == SINTER_OK && d == -6.5);
     CASE(gguf_value_float(gguf_find(g, "layers"), 2, &d, &err) == SINTER_OK && d == 7);
