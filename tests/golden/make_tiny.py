@@ -212,8 +212,8 @@ def add_keys(out, name, arch, cfg):
         out.add_expert_feed_forward_length(cfg.moe_intermediate_size)
 
 
-MERGES = """Ġ t|h e|i n|r e|Ġ a|e r|o n|a t|Ġt he|Ġ s|n d|Ġ o|e n|Ġ w|Ġa nd|in g|o r|i s|i t|a l
-o u|Ġo f|e s|Ġt o|Ġ Ġ|Ġ in|ĠĠ ĠĠ|l l""".replace("\n", "|").split("|")
+MERGES = """Ġ t|h e|i n|r e|Ġ a|e r|o n|a t|Ġt he|Ġ s|n d|Ġ o|e n|Ġ w|Ġa nd|in g|o r|i s|i t
+a l|o u|Ġo f|e s|Ġt o|Ġ Ġ|Ġ in|ĠĠ ĠĠ|l l""".replace("\n", "|").split("|")
 CONTROL = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>"]
 TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
             "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
