@@ -338,7 +338,7 @@ static void hostile_keys(void **state)
     raw_field(r, GGUF_U32, 4);
     raw_bytes(r, &(uint32_t){0}, 4);
     CASE(refused(r, SINTER_E_DATA, "NUL"));
-    for (uint64_t n = 0; n <= 65536; n += n ? 1 : 65535) { /* the lengths about both limits */
+    for (uint64_t n = 0; n <= 65536; n = n ? n + 1 : 65535) { /* the lengths about both limits */
         struct opened o;
         raw_head(r, 3, 0, 1);
         raw_field(r, n, 8);
@@ -346,10 +346,12 @@ static void hostile_keys(void **state)
         r->n += n;
         raw_field(r, GGUF_U32, 4);
         raw_bytes(r, &(uint64_t){0}, 8);
-        if (n == 65535)
-            CASE(open_bytes(&o, r->p, r->n) == SINTER_OK), close_opened(&o);
-        else
+        if (n == 65535) {
+            CASE(open_bytes(&o, r->p, r->n) == SINTER_OK);
+            close_opened(&o);
+        } else {
             CASE(refused(r, SINTER_E_DATA, "1 to 65535"));
+        }
     }
     uint32_t alignments[] = {0, 3, 33, UINT32_MAX};
     for (int i = 0; i < 4; i++) {
