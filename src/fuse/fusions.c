@@ -22,7 +22,7 @@ const struct fuse_row fuse_rows[] = {
     { "siblings",
       { { { MATMUL }, { X, EACH(W) }, { EACH(Y) }, .repeat = { 2, 3 } },
         { { ADD }, { EACH(Y), EACH(B) }, { EACH(Y) }, .optional = 1 } },
-      { NEED_WEIGHT(B), NEED_VECTOR(B) } },
+      { NEED_WEIGHT(B) } },
     { "gate_up",
       { { { MATMUL }, { X, G }, { A } },
         { { MATMUL }, { X, U }, { B } },

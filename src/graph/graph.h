@@ -34,6 +34,8 @@ union attr {
     int32_t word[4]; /* the same bytes, for copies and comparisons; unused ones are zero */
 };
 
+#define ATTR_NONE ((union attr){.word = {0}})
+
 enum { OP_MAX_IN = 4, OP_MAX_OUT = 2 };
 
 struct op_attr { const char *name; char type; /* 'I' or 'F' */ };
