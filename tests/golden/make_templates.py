@@ -85,7 +85,7 @@ def tool(name, about, properties, required=()):
 WEATHER = tool("get_weather", "The weather of a place.", {
     "place": {"type": "string", "description": "A town, e.g. \"Köln\" or <anything> & more"},
     "unit": {"type": "string", "enum": ["°C", "°F"], "default": "°C"}}, ["place"])
-ODD = tool("odd'name", "Back\\slash, tab\t, newline\n, \u2028, \x01 and 日本語 👍🏽 /slash", {
+ODD = tool("odd'name", "Back\\slash, tab\t, newline\n, \u2028, \x01 and 日本語 👍🏽 /", {
     "n": {"type": "number", "minimum": -0.5, "maximum": 1e22, "default": 1.0},
     "tiny": {"const": 1e-7}, "big": {"const": 9007199254740993},
     "flag": {"type": ["boolean", "null"], "default": None, "examples": [True, False, None]},
@@ -110,8 +110,8 @@ CONVERSATIONS = [
     ("blanks around", [system("  s \n"), user("\n\n a  b \t"), bot("  c\n"),
                        user(" \u00a0d\u3000 ")], {}),
     ("empty contents", [system(""), user(""), bot(""), user("")], {}),
-    ("unicode", [system("日本語で。"), user("Grüße, שלום, नमस्ते 👩🏽‍🚀 e\u0301"),
-                 bot("Привет!"), user("𠀀")], {}),
+    ("unicode", [system("日本語で。"),
+                 user("Grüße, שלום, नमस्ते 👩🏽‍🚀 e\u0301"), bot("Привет!"), user("𠀀")], {}),
     ("markup", [user("<b>\"x\" & 'y'</b> {{ z }} {% if %} <|im_end|> </s>\\n")], {}),
     ("one tool", HI, {"tools": [WEATHER]}),
     ("tools and system", [system("Use tools."), ASK], {"tools": [WEATHER, NONE]}),
@@ -157,7 +157,8 @@ CONVERSATIONS = [
     ("own tools", HI, {"custom_tools": [NONE]}),
     ("tools, no user", [system("s")], {"tools": [NONE]}),
     ("blocks", [{"role": "user", "content": [
-        {"type": "text", "text": "What is "}, {"type": "image"}, {"type": "text", "text": "?"}]}], {}),
+        {"type": "text", "text": "What is "}, {"type": "image"},
+        {"type": "text", "text": "?"}]}], {}),
     ("system blocks", [{"role": "system", "content": [{"type": "text", "text": "s"}]}, *HI], {}),
     ("bad block", [{"role": "user", "content": [{"type": "video"}]}], {}),
     ("user twice", [user("a"), user("b")], {}),
