@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum arch_place { PLACE_PRE, PLACE_SANDWICH };     /* norms before, or before and after, each block */
+enum arch_place { PLACE_PRE, PLACE_SANDWICH };     /* norms before, or before and after blocks */
 enum arch_qk_norm { QK_NORM_NONE, QK_NORM_HEAD };  /* RMS norm of each q and k head before RoPE */
 enum arch_rope { ROPE_PAIRS, ROPE_HALVES };        /* (2i, 2i+1), or (i, i + n_rot/2) */
 enum arch_act { ACT_SILU, ACT_GELU };              /* of the gate; GELU in its tanh form */

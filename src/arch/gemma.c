@@ -12,8 +12,8 @@ const struct arch_desc arch_gemma[] = {
         .act = ACT_GELU,
         .emb = EMB_SQRT_D,
         .final_cap = CAP_OPTIONAL,
-        .window = { .period = 6, .base = 1e4F, .scaling = SCOPE_FULL },
-        .scale_rule = { .n_layer = 62, .width_over_heads = true }, /* the 27B model */
+        .window = {.period = 6, .base = 1e4F, .scaling = SCOPE_FULL},
+        .scale_rule = {.n_layer = 62, .width_over_heads = true}, /* the 27B model */
     },
-    { .name = NULL },
+    {.name = NULL},
 };

@@ -9,5 +9,5 @@ const struct arch_desc arch_llama[] = {
         .rope_freqs = true,
         .scale_key = true,
     },
-    { .name = NULL },
+    {.name = NULL},
 };

@@ -14,7 +14,7 @@ const struct arch_desc arch_qwen[] = {
         .rope = ROPE_HALVES,
         .rope_partial = true,
         .ffn = FFN_MOE,
-        .moe = { .renorm = true },
+        .moe = {.renorm = true},
     },
-    { .name = NULL },
+    {.name = NULL},
 };

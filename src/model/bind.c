@@ -35,8 +35,9 @@ static sinter_status check_shape(const struct model *m, const struct gguf_tensor
     return FAIL(err, DATA,
                 "%s: tensor %s is [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], its "
                 "metadata ask for [%" PRId64 ", %" PRId64 ", %" PRId64 ", 1]: file and metadata do "
-                "not belong together", m->gguf->path, t->name, t->dim[0], t->dim[1], t->dim[2],
-                t->dim[3], want[0], want[1], want[2]);
+                "not belong together",
+                m->gguf->path, t->name, t->dim[0], t->dim[1], t->dim[2], t->dim[3], want[0],
+                want[1], want[2]);
 }
 
 static sinter_status add_weight(struct model *m, struct model_weight w, sinter_error *err)
@@ -168,8 +169,8 @@ static sinter_status rest(struct model *m, sinter_error *err)
         else
             return FAIL(err, UNSUPPORTED,
                         "%s: tensor %s is nothing that a %s model of sinter reads: its answers "
-                        "would be wrong; --skip-tensor %s leaves it out", m->gguf->path, name,
-                        m->plan.arch->name, name);
+                        "would be wrong; --skip-tensor %s leaves it out",
+                        m->gguf->path, name, m->plan.arch->name, name);
     }
     return SINTER_OK;
 }
@@ -188,16 +189,20 @@ static sinter_status find_vocab(struct model *m, const struct keys *k, sinter_er
     m->plan.n_vocab = (int)t->dim[1];
     int n = keys_int(k, KEY_VOCAB, 0, m->plan.n_vocab);
     if (n != m->plan.n_vocab)
-        return FAIL(err, DATA, "%s: key %s is %d, but tensor %s has %d rows; --skip-key %s goes by "
-                    "the tensor", path, k->kv[KEY_VOCAB]->key, n, t->name, m->plan.n_vocab,
+        return FAIL(err, DATA,
+                    "%s: key %s is %d, but tensor %s has %d rows; --skip-key %s goes by "
+                    "the tensor",
+                    path, k->kv[KEY_VOCAB]->key, n, t->name, m->plan.n_vocab,
                     k->kv[KEY_VOCAB]->key);
     if (!tokens || tokens->value.type != GGUF_ARRAY || tokens->value.n == (size_t)m->plan.n_vocab)
         return SINTER_OK;
     if (tokens->value.n > (size_t)m->plan.n_vocab)
         return FAIL(err, DATA, "%s: the vocabulary has %zu tokens, but tensor %s has %d rows", path,
                     tokens->value.n, t->name, m->plan.n_vocab);
-    return host_warn(m->host, err, "%s: the vocabulary has %zu tokens, the model %d: the rest have "
-                     "no text", path, tokens->value.n, m->plan.n_vocab);
+    return host_warn(m->host, err,
+                     "%s: the vocabulary has %zu tokens, the model %d: the rest have "
+                     "no text",
+                     path, tokens->value.n, m->plan.n_vocab);
 }
 
 sinter_status bind_tensors(struct model *m, const struct keys *k, sinter_error *err)

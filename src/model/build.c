@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct table { /* one per distinct RoPE */
+struct table {    /* one per distinct RoPE */
     int all, out; /* values for TOK and OUT rows; -1: not made yet */
 };
 
@@ -127,8 +127,8 @@ static int rope_table(struct builder *b, bool out)
     while (!same_rope(&b->m->plan.layer[first], l))
         first++;
     struct table *t = &b->table[first];
-    union attr at = {.ROPE_TABLE = {.n_rot = l->n_rot, .base = l->rope_base,
-                                    .factor = l->rope_factor}};
+    union attr at = {
+        .ROPE_TABLE = {.n_rot = l->n_rot, .base = l->rope_base, .factor = l->rope_factor}};
     b->l = NULL; /* the tables are the model's */
     int layer = b->g->layer;
     b->g->layer = -1;
@@ -156,8 +156,12 @@ static int rope(struct builder *b, const char *what, int x, bool out)
 static int keys_values(struct builder *b, int x)
 {
     const struct model_layer *l = b->l;
-    struct state_slot slot = {.kind = SLOT_KV, .layer = l->layer, .n_head_kv = l->n_head_kv,
-                              .d_k = l->d_k, .d_v = l->d_v, .window = l->window};
+    struct state_slot slot = {.kind = SLOT_KV,
+                              .layer = l->layer,
+                              .n_head_kv = l->n_head_kv,
+                              .d_k = l->d_k,
+                              .d_v = l->d_v,
+                              .window = l->window};
     int k = linear(b, "attn_k", x, W_K, W_K_B, l->n_head_kv);
     int v = linear(b, "attn_v", x, W_V, W_V_B, l->n_head_kv);
     if (has(b, W_K_NORM))

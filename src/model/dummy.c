@@ -14,66 +14,126 @@
 struct dummy_shape {
     const char *name; /* of a like; NULL for small ones */
     const char *arch, *pre;
-    double key[KEY_N];  /* 0: not written; families take what they use */
-    struct { enum key_id key; int n, v[4]; } list[2]; /* per-layer arrays */
+    double key[KEY_N]; /* 0: not written; families take what they use */
+    struct {
+        enum key_id key;
+        int n, v[4];
+    } list[2]; /* per-layer arrays */
     const char *scaling;
-    int n_vocab;        /* 0: as many as the small vocabulary has */
+    int n_vocab; /* 0: as many as the small vocabulary has */
     bool untied, freqs, optional, fused;
 };
 
 /* DUMMY_FUSED is DUMMY_F32 in fused tensors. */
 static const struct dummy_shape small_shapes[DUMMY_N_KIND] = {
-    [DUMMY_MIXED] = {
-        .key = { [KEY_BLOCK_COUNT] = 4, [KEY_WIDTH] = 256, [KEY_CONTEXT] = 512, [KEY_HEAD] = 4,
-                 [KEY_D_K] = 96, [KEY_D_V] = 64, [KEY_ROT] = 64, [KEY_EPS] = 1e-5,
-                 [KEY_BASE] = 5e4, [KEY_FACTOR] = 4, [KEY_WINDOW] = 24, [KEY_PATTERN] = 3,
-                 [KEY_FINAL_CAP] = 30, [KEY_EXPERT] = 8, [KEY_EXPERT_USED] = 2,
-                 [KEY_FF_EXP] = 96 },
-        .list = { { KEY_FF, 4, { 512, 288, 512, 288 } }, { KEY_HEAD_KV, 4, { 2, 4, 1, 2 } } },
-        .scaling = "linear",
-        .untied = true,
-    },
-    [DUMMY_F32] = {
-        .key = { [KEY_BLOCK_COUNT] = 2, [KEY_WIDTH] = 16, [KEY_CONTEXT] = 512, [KEY_HEAD] = 4,
-                 [KEY_D_K] = 8, [KEY_D_V] = 12, [KEY_ROT] = 6, [KEY_EPS] = 1e-5,
-                 [KEY_WINDOW] = 6, [KEY_PATTERN] = 2, [KEY_EXPERT] = 8, [KEY_EXPERT_USED] = 2,
-                 [KEY_FF_EXP] = 6 },
-        .list = { { KEY_FF, 2, { 24, 40 } }, { KEY_HEAD_KV, 2, { 2, 1 } } },
-    },
-    [DUMMY_OPTIONAL] = {
-        .key = { [KEY_BLOCK_COUNT] = 3, [KEY_WIDTH] = 64, [KEY_CONTEXT] = 512, [KEY_HEAD] = 6,
-                 [KEY_HEAD_KV] = 2, [KEY_D_K] = 32, [KEY_D_V] = 32, [KEY_ROT] = 24,
-                 [KEY_EPS] = 1e-6, [KEY_SCALE] = 0.2, [KEY_BASE] = 2e4, [KEY_BASE_SWA] = 5e3,
-                 [KEY_SCALE_LINEAR] = 2, [KEY_WINDOW] = 16, [KEY_PATTERN] = 2,
-                 [KEY_FINAL_CAP] = 20, [KEY_EXPERT] = 8, [KEY_EXPERT_USED] = 3,
-                 [KEY_FF_EXP] = 32, [KEY_EXPERT_NORM] = 1 },
-        .list = { { KEY_FF, 3, { 96, 160, 128 } } },
-        .untied = true,
-        .freqs = true,
-        .optional = true,
-    },
+    [DUMMY_MIXED] =
+        {
+            .key = {[KEY_BLOCK_COUNT] = 4,
+                    [KEY_WIDTH] = 256,
+                    [KEY_CONTEXT] = 512,
+                    [KEY_HEAD] = 4,
+                    [KEY_D_K] = 96,
+                    [KEY_D_V] = 64,
+                    [KEY_ROT] = 64,
+                    [KEY_EPS] = 1e-5,
+                    [KEY_BASE] = 5e4,
+                    [KEY_FACTOR] = 4,
+                    [KEY_WINDOW] = 24,
+                    [KEY_PATTERN] = 3,
+                    [KEY_FINAL_CAP] = 30,
+                    [KEY_EXPERT] = 8,
+                    [KEY_EXPERT_USED] = 2,
+                    [KEY_FF_EXP] = 96},
+            .list = {{KEY_FF, 4, {512, 288, 512, 288}}, {KEY_HEAD_KV, 4, {2, 4, 1, 2}}},
+            .scaling = "linear",
+            .untied = true,
+        },
+    [DUMMY_F32] =
+        {
+            .key = {[KEY_BLOCK_COUNT] = 2,
+                    [KEY_WIDTH] = 16,
+                    [KEY_CONTEXT] = 512,
+                    [KEY_HEAD] = 4,
+                    [KEY_D_K] = 8,
+                    [KEY_D_V] = 12,
+                    [KEY_ROT] = 6,
+                    [KEY_EPS] = 1e-5,
+                    [KEY_WINDOW] = 6,
+                    [KEY_PATTERN] = 2,
+                    [KEY_EXPERT] = 8,
+                    [KEY_EXPERT_USED] = 2,
+                    [KEY_FF_EXP] = 6},
+            .list = {{KEY_FF, 2, {24, 40}}, {KEY_HEAD_KV, 2, {2, 1}}},
+        },
+    [DUMMY_OPTIONAL] =
+        {
+            .key = {[KEY_BLOCK_COUNT] = 3,  [KEY_WIDTH] = 64,     [KEY_CONTEXT] = 512,
+                    [KEY_HEAD] = 6,         [KEY_HEAD_KV] = 2,    [KEY_D_K] = 32,
+                    [KEY_D_V] = 32,         [KEY_ROT] = 24,       [KEY_EPS] = 1e-6,
+                    [KEY_SCALE] = 0.2,      [KEY_BASE] = 2e4,     [KEY_BASE_SWA] = 5e3,
+                    [KEY_SCALE_LINEAR] = 2, [KEY_WINDOW] = 16,    [KEY_PATTERN] = 2,
+                    [KEY_FINAL_CAP] = 20,   [KEY_EXPERT] = 8,     [KEY_EXPERT_USED] = 3,
+                    [KEY_FF_EXP] = 32,      [KEY_EXPERT_NORM] = 1},
+            .list = {{KEY_FF, 3, {96, 160, 128}}},
+            .untied = true,
+            .freqs = true,
+            .optional = true,
+        },
 };
 
 static const struct dummy_shape like_shapes[] = {
-    { .name = "qwen3-0.6b", .arch = "qwen3", .pre = "qwen2", .n_vocab = 151936,
-      .key = { [KEY_BLOCK_COUNT] = 28, [KEY_WIDTH] = 1024, [KEY_CONTEXT] = 40960, [KEY_FF] = 3072,
-               [KEY_HEAD] = 16, [KEY_HEAD_KV] = 8, [KEY_D_K] = 128, [KEY_D_V] = 128,
-               [KEY_EPS] = 1e-6, [KEY_BASE] = 1e6 } },
-    { .name = "qwen3-8b", .arch = "qwen3", .pre = "qwen2", .n_vocab = 151936, .untied = true,
-      .key = { [KEY_BLOCK_COUNT] = 36, [KEY_WIDTH] = 4096, [KEY_CONTEXT] = 40960,
-               [KEY_FF] = 12288, [KEY_HEAD] = 32, [KEY_HEAD_KV] = 8, [KEY_D_K] = 128,
-               [KEY_D_V] = 128, [KEY_EPS] = 1e-6, [KEY_BASE] = 1e6 } },
-    { .name = "llama-3.2-1b", .arch = "llama", .pre = "llama-bpe", .n_vocab = 128256, .freqs = true,
-      .key = { [KEY_BLOCK_COUNT] = 16, [KEY_WIDTH] = 2048, [KEY_CONTEXT] = 131072, [KEY_FF] = 8192,
-               [KEY_HEAD] = 32, [KEY_HEAD_KV] = 8, [KEY_D_K] = 64, [KEY_D_V] = 64, [KEY_ROT] = 64,
-               [KEY_EPS] = 1e-5, [KEY_BASE] = 5e5 } },
+    {.name = "qwen3-0.6b",
+     .arch = "qwen3",
+     .pre = "qwen2",
+     .n_vocab = 151936,
+     .key = {[KEY_BLOCK_COUNT] = 28,
+             [KEY_WIDTH] = 1024,
+             [KEY_CONTEXT] = 40960,
+             [KEY_FF] = 3072,
+             [KEY_HEAD] = 16,
+             [KEY_HEAD_KV] = 8,
+             [KEY_D_K] = 128,
+             [KEY_D_V] = 128,
+             [KEY_EPS] = 1e-6,
+             [KEY_BASE] = 1e6}},
+    {.name = "qwen3-8b",
+     .arch = "qwen3",
+     .pre = "qwen2",
+     .n_vocab = 151936,
+     .untied = true,
+     .key = {[KEY_BLOCK_COUNT] = 36,
+             [KEY_WIDTH] = 4096,
+             [KEY_CONTEXT] = 40960,
+             [KEY_FF] = 12288,
+             [KEY_HEAD] = 32,
+             [KEY_HEAD_KV] = 8,
+             [KEY_D_K] = 128,
+             [KEY_D_V] = 128,
+             [KEY_EPS] = 1e-6,
+             [KEY_BASE] = 1e6}},
+    {.name = "llama-3.2-1b",
+     .arch = "llama",
+     .pre = "llama-bpe",
+     .n_vocab = 128256,
+     .freqs = true,
+     .key = {[KEY_BLOCK_COUNT] = 16,
+             [KEY_WIDTH] = 2048,
+             [KEY_CONTEXT] = 131072,
+             [KEY_FF] = 8192,
+             [KEY_HEAD] = 32,
+             [KEY_HEAD_KV] = 8,
+             [KEY_D_K] = 64,
+             [KEY_D_V] = 64,
+             [KEY_ROT] = 64,
+             [KEY_EPS] = 1e-5,
+             [KEY_BASE] = 5e5}},
 };
 enum { N_LIKE = sizeof like_shapes / sizeof like_shapes[0] };
-const char *const dummy_likes[] = { "qwen3-0.6b", "qwen3-8b", "llama-3.2-1b", NULL };
+const char *const dummy_likes[] = {"qwen3-0.6b", "qwen3-8b", "llama-3.2-1b", NULL};
 
 const char *dummy_kind_name(enum dummy_kind kind)
 {
-    static const char *const names[DUMMY_N_KIND] = { "mixed", "f32", "fused", "optional" };
+    static const char *const names[DUMMY_N_KIND] = {"mixed", "f32", "fused", "optional"};
     return (unsigned)kind < DUMMY_N_KIND ? names[kind] : "?";
 }
 
@@ -82,7 +142,7 @@ bool dummy_small(int i, struct dummy_options *o, char name[64])
     const struct arch_desc *a = i < 0 ? NULL : arch_at(i / DUMMY_N_KIND);
     if (!a)
         return false;
-    *o = (struct dummy_options){ .arch = a->name, .kind = (enum dummy_kind)(i % DUMMY_N_KIND) };
+    *o = (struct dummy_options){.arch = a->name, .kind = (enum dummy_kind)(i % DUMMY_N_KIND)};
     snprintf(name, 64, "%s-%s", a->name, dummy_kind_name(o->kind));
     return true;
 }
@@ -96,7 +156,7 @@ struct dummy_tensor {
 };
 
 struct dummy {
-    struct model m; /* arena and plan; the rest is not used */
+    struct model m;   /* arena and plan; the rest is not used */
     struct gguf gguf; /* for messages */
     struct gguf_kv kv[KEY_N];
     struct gguf_writer *w;
@@ -125,12 +185,12 @@ static sinter_status no_memory(sinter_error *err)
 static sinter_status make_value(struct dummy *d, enum key_id id, struct gguf_value *v,
                                 sinter_error *err)
 {
-    static const enum gguf_type types[] = { GGUF_U32, GGUF_F32, GGUF_BOOL, GGUF_STRING };
+    static const enum gguf_type types[] = {GGUF_U32, GGUF_F32, GGUF_BOOL, GGUF_STRING};
     const struct dummy_shape *s = &d->shape;
     double x = key_value(d, id);
     for (size_t i = 0; i < 2; i++)
         if (s->list[i].n && s->list[i].key == id) {
-            *v = (struct gguf_value){ GGUF_ARRAY, GGUF_I32, (size_t)s->list[i].n, s->list[i].v };
+            *v = (struct gguf_value){GGUF_ARRAY, GGUF_I32, (size_t)s->list[i].n, s->list[i].v};
             return SINTER_OK;
         }
     if (id == KEY_SCALING ? !s->scaling : x == 0)
@@ -149,17 +209,17 @@ static sinter_status make_value(struct dummy *d, enum key_id id, struct gguf_val
         *(uint8_t *)data = x != 0;
         break;
     case KEY_TEXT:
-        *(struct gguf_string *)data = (struct gguf_string){ s->scaling, strlen(s->scaling) };
+        *(struct gguf_string *)data = (struct gguf_string){s->scaling, strlen(s->scaling)};
         break;
     }
-    *v = (struct gguf_value){ types[key_rows[id].type], types[key_rows[id].type], 1, data };
+    *v = (struct gguf_value){types[key_rows[id].type], types[key_rows[id].type], 1, data};
     return SINTER_OK;
 }
 
 /* Keys of the shape that the family reads: into the file, and into a plan. */
 static sinter_status put_keys(struct dummy *d, sinter_error *err)
 {
-    struct keys k = { { NULL } };
+    struct keys k = {{NULL}};
     const char *arch = d->m.plan.arch->name;
     for (int id = 0; id < KEY_N; id++) {
         struct gguf_kv *kv = &d->kv[id];
@@ -212,8 +272,8 @@ static enum quant_type fitting(enum quant_type type, int64_t cols)
 
 static enum quant_type type_of(struct dummy *d, enum tensor_id id, int layer, int64_t cols)
 {
-    static const enum quant_type simple[] = { QUANT_Q4_0, QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1,
-                                              QUANT_Q8_0, QUANT_F16, QUANT_BF16 };
+    static const enum quant_type simple[] = {QUANT_Q4_0, QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1,
+                                             QUANT_Q8_0, QUANT_F16,  QUANT_BF16};
     enum quant_type type;
     if (tensor_rows[id].kind == KIND_VECTOR || id == W_ROUTER)
         return QUANT_F32;
@@ -260,7 +320,7 @@ static sinter_status put_tensor(struct dummy *d, const char *row_name, const enu
         TRY(add_part(d, t, part[i], layer, type, err));
         total += tensor_size(p, layer, row->kind == KIND_VECTOR ? r->cols : r->rows);
     }
-    int64_t dim[3] = { row->kind == KIND_VECTOR ? total : cols, total, t->n_mat };
+    int64_t dim[3] = {row->kind == KIND_VECTOR ? total : cols, total, t->n_mat};
     int n_dim = row->kind == KIND_EXPERTS ? 3 : row->kind == KIND_MATRIX ? 2 : 1;
     return gguf_put_tensor(d->w, tensor_name(p, layer, row_name, name), type, n_dim, dim, err);
 }

@@ -9,8 +9,8 @@
 struct draw {
     enum quant_type type;
     enum tensor_init init;
-    uint64_t seed;          /* of the stream: draw_seed(dummy's seed, tensor's name) */
-    float sigma;            /* standard deviation of the weights */
+    uint64_t seed;           /* of the stream: draw_seed(dummy's seed, tensor's name) */
+    float sigma;             /* standard deviation of the weights */
     uint16_t d[256], m[256]; /* blocks: f16 scales and minima, picked by a random byte */
 };
 

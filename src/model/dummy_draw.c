@@ -133,8 +133,10 @@ sinter_status draw_init(struct draw *d, enum quant_type type, enum tensor_init i
     *d = (struct draw){.type = type, .init = init, .seed = 0, .sigma = sigma};
     if (!(quant_row(type)->flags & QUANT_FLOAT)) {
         if (!forms[type].known)
-            return FAIL(err, UNSUPPORTED, "dummies cannot hold %s: add its scale's place to "
-                        "src/model/dummy_draw.c", quant_row(type)->name);
+            return FAIL(err, UNSUPPORTED,
+                        "dummies cannot hold %s: add its scale's place to "
+                        "src/model/dummy_draw.c",
+                        quant_row(type)->name);
         set_scales(d, 1);
         set_scales(d, (double)sigma / deviation(d)); /* of seed 0: the same for all tensors */
     }

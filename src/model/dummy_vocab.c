@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const specials[] = { "<|endoftext|>", "<|im_start|>", "<|im_end|>" };
+static const char *const specials[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
 static const char *const merges[] = {
-    "Ġ t", "Ġ a", "h e", "i n", "r e", "o n", "Ġt he", "e r", "a t",
+    "Ġ t", "Ġ a", "h e", "i n", "r e", "o n",  "Ġt he", "e r", "a t",
     "n d", "o u", "Ġ s", "l l", "Ġ w", "in g", "Ġa nd", "Ġ Ġ", "o r",
 };
 enum {
@@ -75,7 +75,7 @@ static sinter_status put_tokens(struct gguf_writer *w, struct arena *a, int n, s
             merged(merges[i - N_SPECIAL - N_BYTE], text[i]);
         else
             snprintf(text[i], TOKEN_BYTES, "word%d", i);
-        s[i] = (struct gguf_string){ text[i], strlen(text[i]) };
+        s[i] = (struct gguf_string){text[i], strlen(text[i])};
     }
     TRY(gguf_put_array(w, "tokenizer.ggml.tokens", GGUF_STRING, s, (size_t)n, err));
     return gguf_put_array(w, "tokenizer.ggml.token_type", GGUF_I32, type, (size_t)n, err);
@@ -86,7 +86,7 @@ sinter_status dummy_put_vocab(struct gguf_writer *w, struct arena *a, const char
 {
     struct gguf_string s[N_MERGE];
     for (int i = 0; i < N_MERGE; i++)
-        s[i] = (struct gguf_string){ merges[i], strlen(merges[i]) };
+        s[i] = (struct gguf_string){merges[i], strlen(merges[i])};
     TRY(gguf_put_string(w, "tokenizer.ggml.model", "gpt2", 4, err));
     TRY(gguf_put_string(w, "tokenizer.ggml.pre", pre, strlen(pre), err));
     TRY(put_tokens(w, a, n_vocab, err));

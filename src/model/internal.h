@@ -56,8 +56,18 @@ enum tensor_kind { KIND_VECTOR, KIND_MATRIX, KIND_EXPERTS };
 enum tensor_scope { SCOPE_MODEL, SCOPE_LAYER };
 enum tensor_init { INIT_EMBED, INIT_NORM, INIT_LINEAR, INIT_BIAS, INIT_FREQ };
 enum tensor_dim {
-    DIM_ONE, DIM_WIDTH, DIM_VOCAB, DIM_Q, DIM_K, DIM_V, DIM_O, DIM_D_K, DIM_FF, DIM_FF_EXP,
-    DIM_EXPERT, DIM_ROT_HALF
+    DIM_ONE,
+    DIM_WIDTH,
+    DIM_VOCAB,
+    DIM_Q,
+    DIM_K,
+    DIM_V,
+    DIM_O,
+    DIM_D_K,
+    DIM_FF,
+    DIM_FF_EXP,
+    DIM_EXPERT,
+    DIM_ROT_HALF
 };
 
 struct tensor_row {

@@ -200,8 +200,8 @@ static sinter_status check_unused(struct model *m, const struct key_row *row,
 {
     size_t n = kv->value.type == GGUF_ARRAY ? kv->value.n : 1;
     if (isinf(row->neutral[0]))
-        return model_skip_add(m, kv->key,
-                              row->use ? "this family does not use it" : row->what, false, err);
+        return model_skip_add(m, kv->key, row->use ? "this family does not use it" : row->what,
+                              false, err);
     for (size_t i = 0; i < n; i++) {
         double x = NAN;
         if (number(kv, i, &x) && (x == row->neutral[0] || x == row->neutral[1]))
@@ -227,15 +227,19 @@ static sinter_status check_key(struct model *m, struct keys *k, const struct ggu
     if (strncmp(kv->key, m->plan.arch->name, prefix) != 0 || kv->key[prefix] != '.') {
         if (why)
             return model_skip_add(m, kv->key, why, false, err);
-        TRY(host_warn(m->host, err, "%s: key %s is unknown and was not used; --skip-key %s says "
-                      "that this is fine", m->gguf->path, kv->key, kv->key));
+        TRY(host_warn(m->host, err,
+                      "%s: key %s is unknown and was not used; --skip-key %s says "
+                      "that this is fine",
+                      m->gguf->path, kv->key, kv->key));
         return model_skip_add(m, kv->key, "unknown", false, err);
     }
     int r = find_row(kv->key + prefix + 1);
     if (r < 0) {
-        TRY(host_warn(m->host, err, "%s: key %s is unknown and was not used: if it changes the "
+        TRY(host_warn(m->host, err,
+                      "%s: key %s is unknown and was not used: if it changes the "
                       "computation, the model's answers are wrong; --skip-key %s says that it "
-                      "does not", m->gguf->path, kv->key, kv->key));
+                      "does not",
+                      m->gguf->path, kv->key, kv->key));
         return model_skip_add(m, kv->key, "unknown", false, err);
     }
     const struct key_row *row = &key_rows[r];

@@ -38,7 +38,8 @@ static sinter_status find_arch(struct model *m, sinter_error *err)
         size_t n = strlen(known);
         snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", a->name);
     }
-    return FAIL(err, UNSUPPORTED, "%s: key general.architecture is \"%.64s\", which sinter does not know; it runs %s",
+    return FAIL(err, UNSUPPORTED,
+                "%s: key general.architecture is \"%.64s\", unknown to sinter; it runs %s",
                 m->gguf->path, s.text, known);
 }
 

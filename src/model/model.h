@@ -68,7 +68,7 @@ struct model {
     struct model_plan plan;
     int n_weight;
     struct model_weight *weight;
-    int *weight_of;             /* [1 + n_layer][W_N]: index in weight[] or -1; row 0: the model's */
+    int *weight_of;             /* [1 + n_layer][W_N]: index in weight[] or -1; row 0: its own */
     int *bound;                 /* per tensor of the file: 1 = a graph reads it, 0 = skipped */
     int n_skip;                 /* what was left out, with reasons from skip.def or an override */
     struct model_skip *skip;
@@ -100,7 +100,7 @@ size_t model_row_bytes(const struct model *m, const struct graph_weight *w);
 /* Text or JSON for `sinter inspect`: plan by layer, bindings, what was skipped and why. */
 void model_print(const struct model *m, struct text_buf *b, bool json);
 
-/* ---- Dummy models: random weights, specified hash and generator, same bytes everywhere. -------- */
+/* ---- Dummy models: random weights, specified hash and generator, same bytes everywhere. ----- */
 
 enum dummy_kind {
     DUMMY_MIXED,    /* types as in Q4_K_M, unequal layers, own head; about 1 MB */

@@ -1,7 +1,7 @@
 /* The two real models: plan, binding, graphs and the bytes of their weights. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

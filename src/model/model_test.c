@@ -1,11 +1,11 @@
 /* Every small dummy: the file, plan, binding, graphs and rows; fused files give the same numbers
  * as split ones; refusals and overrides. What each key and tensor may do is in
  * tests/models/loader_test.c. */
+#include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +148,10 @@ static void test_dummies(void **state)
 /* The bytes are specified: the same seed gives the same file on every machine, another seed not. */
 static void test_bytes(void **state)
 {
-    static const struct { struct dummy_options o; uint64_t hash; } want[] = {
+    static const struct {
+        struct dummy_options o;
+        uint64_t hash;
+    } want[] = {
         {{.arch = "llama", .kind = DUMMY_F32}, 0x096bf36f88528d48u},
         {{.arch = "qwen3moe", .kind = DUMMY_MIXED}, 0x9862dc32dc88cf86u},
         {{.arch = "gemma3", .kind = DUMMY_OPTIONAL}, 0x1092ae7444ab3f29u},
@@ -204,8 +207,7 @@ static void test_fused(void **state)
         static size_t split_n[64][W_N];
         int n_node = 0;
         for (int fused = 0; fused < 2; fused++) {
-            make(&(struct dummy_options){.arch = a->name,
-                                         .kind = fused ? DUMMY_FUSED : DUMMY_F32});
+            make(&(struct dummy_options){.arch = a->name, .kind = fused ? DUMMY_FUSED : DUMMY_F32});
             struct model *m = open_made();
             struct graph *g = graph_of(m, false);
             if (fused)
@@ -285,9 +287,9 @@ static void test_refused(void **state)
                      SINTER_E_USAGE);
     assert_int_equal(dummy_write(host, &(struct dummy_options){.like = "no"}, "x", &err),
                      SINTER_E_USAGE);
-    assert_int_equal(dummy_write(host, &(struct dummy_options){.like = "qwen3-0.6b", .type = "f32"},
-                                 "x", &err),
-                     SINTER_E_USAGE);
+    assert_int_equal(
+        dummy_write(host, &(struct dummy_options){.like = "qwen3-0.6b", .type = "f32"}, "x", &err),
+        SINTER_E_USAGE);
     file.data = (const uint8_t *)"GGUF";
     file.bytes = 4;
     assert_int_equal(model_open(host, "x", &m, &err), SINTER_E_DATA);
@@ -335,10 +337,10 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dummies), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_draw),    cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_dummies),      cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_draw),         cmocka_unit_test(test_fused),
         cmocka_unit_test(test_vector_piece), cmocka_unit_test(test_period),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_faults),
     };
     sinter_hooks hooks = memory_hooks(&file);
     hooks.size = sizeof hooks;

@@ -67,14 +67,16 @@ static sinter_status check_heads(const struct model *m, const struct keys *k,
         return FAIL(err, LIMIT, "%s: layer %d: %d heads of %d and %d columns are more than 2^24",
                     path, l->layer, l->n_head, l->d_k, l->d_v);
     if (l->n_rot % 2 || l->n_rot > l->d_k)
-        return FAIL(err, DATA, "%s: layer %d: RoPE turns %d columns of heads of %d: it must be even "
-                    "and not more", path, l->layer, l->n_rot, l->d_k);
+        return FAIL(err, DATA,
+                    "%s: layer %d: RoPE turns %d columns of heads of %d: it must be even and not "
+                    "more",
+                    path, l->layer, l->n_rot, l->d_k);
     if (l->n_rot < l->d_k && !m->plan.arch->rope_partial)
         return FAIL(err, UNSUPPORTED,
                     "%s: key %s.%s is %d and a head has %d columns: RoPE on a part of a head means "
-                    "nothing in %s; --skip-key %s.%s turns whole heads", path, m->plan.arch->name,
-                    key_rows[KEY_ROT].name, l->n_rot, l->d_k, m->plan.arch->name,
-                    m->plan.arch->name, key_rows[KEY_ROT].name);
+                    "nothing in %s; --skip-key %s.%s turns whole heads",
+                    path, m->plan.arch->name, key_rows[KEY_ROT].name, l->n_rot, l->d_k,
+                    m->plan.arch->name, m->plan.arch->name, key_rows[KEY_ROT].name);
     return SINTER_OK;
 }
 

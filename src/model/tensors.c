@@ -50,8 +50,7 @@ static enum tensor_need need_MOE(const struct arch_desc *a)
 
 const struct tensor_row tensor_rows[W_N] = {
 #define TENSOR(id, scope, name, need, kind, rows, cols, init)                                      \
-    [W_##id] = {name,       SCOPE_##scope, need_##need, KIND_##kind,                               \
-                DIM_##rows, DIM_##cols,    INIT_##init},
+    [W_##id] = {name, SCOPE_##scope, need_##need, KIND_##kind, DIM_##rows, DIM_##cols, INIT_##init},
 #define FUSED(...)
 #include "model/tensors.def"
 #undef TENSOR
@@ -59,10 +58,10 @@ const struct tensor_row tensor_rows[W_N] = {
 };
 
 /* Two or three parts; the third may be absent. */
-#define PARTS_2(a, b)          {W_##a, W_##b, W_N}, 2
-#define PARTS_3(a, b, c)       {W_##a, W_##b, W_##c}, 3
+#define PARTS_2(a, b)             {W_##a, W_##b, W_N}, 2
+#define PARTS_3(a, b, c)          {W_##a, W_##b, W_##c}, 3
 #define PARTS_OF(a, b, c, n, ...) n
-#define PARTS(...) PARTS_OF(__VA_ARGS__, PARTS_3, PARTS_2, )(__VA_ARGS__)
+#define PARTS(...)                PARTS_OF(__VA_ARGS__, PARTS_3, PARTS_2, )(__VA_ARGS__)
 const struct fused_row fused_rows[] = {
 #define TENSOR(...)
 #define FUSED(name, ...) {name, PARTS(__VA_ARGS__)},

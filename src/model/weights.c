@@ -26,8 +26,8 @@ sinter_status model_read_rows(const struct model *m, const struct graph_weight *
     if (mat < 0 || mat >= s->n_mat || row < 0 || n < 0 || row > (int64_t)s->n_row * s->n_block - n)
         return FAIL(err, INTERNAL,
                     "%s: rows %" PRId64 "..%" PRId64 " of matrix %d asked, it has %" PRId64
-                    " rows in %d matrices", w->name, row, row + n, mat,
-                    (int64_t)s->n_row * s->n_block, s->n_mat);
+                    " rows in %d matrices",
+                    w->name, row, row + n, mat, (int64_t)s->n_row * s->n_block, s->n_mat);
     while (n > 0) { /* rows of one block follow one another in the file */
         int64_t block = row / s->n_row, in_block = row % s->n_row;
         int64_t run = s->n_row - in_block < n ? s->n_row - in_block : n;

@@ -2,12 +2,13 @@
  * mistyped, put out of range or misshaped, and every key of keys.def is added; the outcome must be
  * what keys.def, tensors.def and skip.def say: a typed error that prints the way out, the named
  * default, or a counted warning. Nothing may leak. Ends with `loader: N mutations, N as the tables
- * say, 0 leaks`. Files are written by a serialiser of this test: the writer refuses most of them. */
+ * say, 0 leaks`. Files are written by a serialiser of this test: the writer refuses most of them.
+ */
+#include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,9 @@
 
 static sinter_host *host, *strict_host;
 static struct memory_file file;
-static struct { size_t n, ok, leaks; } count;
+static struct {
+    size_t n, ok, leaks;
+} count;
 
 /* ---- A dummy taken apart, and put together again with a change. ----------------------------- */
 
@@ -37,7 +40,10 @@ static struct {
     size_t n_tensor;
 } base;
 
-static struct { uint8_t p[4 << 20]; size_t n; } out;
+static struct {
+    uint8_t p[4 << 20];
+    size_t n;
+} out;
 
 static void put(const void *p, size_t n)
 {
@@ -542,8 +548,8 @@ static void test_override_report(void **state)
     sinter_error err = {0};
     (void)state;
     take_apart(&(struct dummy_options){.arch = "llama", .kind = DUMMY_F32});
-    base.kv[base.n_kv] = (struct gguf_kv){.key = "llama.attention.clamp_kqv",
-                                          .value = SCALAR(GGUF_F32, float, 8)};
+    base.kv[base.n_kv] =
+        (struct gguf_kv){.key = "llama.attention.clamp_kqv", .value = SCALAR(GGUF_F32, float, 8)};
     assemble(base.kv, base.n_kv + 1, base.tensor, base.n_tensor);
     assert_int_equal(model_open(host, "x", &m, &err), SINTER_E_UNSUPPORTED);
     set(host, "skip-key", "llama.attention.clamp_kqv");
