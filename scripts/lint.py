@@ -45,6 +45,7 @@ class File:
         self.is_c = self.ext in C_LIKE
         self.is_code = self.ext in CODE or self.name in ("CMakeLists.txt", "Makefile")
         self.is_test = (bool(re.search(r"_(test|fuzz)\.c$", path)) or path.startswith("tests/"))
+        self.is_data = path.startswith(("tests/golden/", "tests/fuzz/corpus/"))
         self.in_src = path.startswith("src/")
 
     @functools.cached_property
@@ -109,9 +110,9 @@ class Tree:
 
 def check_text(tree, f):
     """Final newline, tabs, columns, blanks at the end, length of the file."""
-    if f.data and not f.data.endswith(b"\n"):
+    if f.data and not f.is_data and not f.data.endswith(b"\n"):
         yield len(f.lines), "no newline at the end of the file; add it"
-    if not f.is_code:
+    if not f.is_code or f.is_data and not f.name.endswith(".py"):
         return
     if len(f.lines) - 1 > MAX_FILE:
         yield MAX_FILE, f"{len(f.lines) - 1} lines, at most {MAX_FILE}; split the file by purpose"
