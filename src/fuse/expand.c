@@ -212,7 +212,9 @@ static sinter_status variant_add(struct expand *x, const struct fuse_row *row,
 
 /* ---- All variants of a row ------------------------------------------------------------------ */
 
-struct digit { int lo, hi, node, optional; }; /* node < 0: of an optional number */
+struct digit {
+    int lo, hi, node, optional;
+}; /* node < 0: of an optional number */
 
 static int digits_of(const struct fuse_row *row, struct digit *d)
 {
@@ -310,7 +312,7 @@ static sinter_status row_expand(struct expand *x, const struct fuse_row *row, si
     }
 }
 
-/* ---- Single ops ------------------------------------------------------------------------------ */
+/* ---- Single ops ----------------------------------------------------------------------------- */
 
 /* Names by role; the second x is V, then A, B, D. */
 static uint8_t role_name(char letter, int *n_x)
@@ -349,7 +351,7 @@ static sinter_status singles(struct expand *x, sinter_error *err)
     return SINTER_OK;
 }
 
-/* ---- Lines ----------------------------------------------------------------------------------- */
+/* ---- Lines ---------------------------------------------------------------------------------- */
 
 static bool row_assigns(const struct fuse_row *row, int name, bool out)
 {

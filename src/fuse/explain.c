@@ -5,9 +5,9 @@
 
 static const char *share_name(enum share share)
 {
-    static const char *const name[] = {[SHARE_ONE] = "one", [SHARE_EACH] = "each",
-                                       [SHARE_ROW] = "row", [SHARE_COL] = "col",
-                                       [SHARE_HEAD] = "head", [SHARE_ANY] = "any"};
+    static const char *const name[] = {
+        [SHARE_ONE] = "one", [SHARE_EACH] = "each", [SHARE_ROW] = "row",
+        [SHARE_COL] = "col", [SHARE_HEAD] = "head", [SHARE_ANY] = "any"};
     return name[share];
 }
 
@@ -27,8 +27,7 @@ static void print_needs(const struct need *needs, const char *before, const char
     }
 }
 
-void fuse_line_print(const struct fuse_list *list, const struct fuse_line *line,
-                     struct text_buf *b)
+void fuse_line_print(const struct fuse_list *list, const struct fuse_line *line, struct text_buf *b)
 {
     text_buf_printf(b, "line %d: %s bits, share %s", (int)(line - list->line) + 1,
                     bits_name(line->bits), share_name(line->share));
@@ -40,7 +39,7 @@ void fuse_line_print(const struct fuse_list *list, const struct fuse_line *line,
     print_needs(line->need, ", needs ", " ", "", b);
 }
 
-/* ---- list ------------------------------------------------------------------------------------ */
+/* ---- list ----------------------------------------------------------------------------------- */
 
 static void list_line_json(const struct fuse_list *list, int l, bool first, struct text_buf *b)
 {
@@ -58,7 +57,10 @@ static void list_row(const struct fuse_table *t, int first, int end, struct text
     text_buf_printf(b, json ? "%s{\"row\":\"%s\",\"labels\":[" : "%s%-16s",
                     json && first ? "," : "", row->name);
     for (int v = first; v < end; v++)
-        text_buf_printf(b, json ? "%s\"%s\"" : "%s%s", v == first ? "" : json ? "," : "  ",
+        text_buf_printf(b, json ? "%s\"%s\"" : "%s%s",
+                        v == first ? ""
+                        : json     ? ","
+                                   : "  ",
                         t->variant[v].label);
     text_buf_printf(b, json ? "],\"needs\":[" : "\n");
     print_needs(row->need, json ? "" : "    needs ", json ? "," : " ", json ? "\"" : "", b);
@@ -102,7 +104,7 @@ void fuse_list_print(const struct fuse_table *t, struct text_buf *b, bool json)
     text_buf_printf(b, "%s", json ? "]}\n" : "");
 }
 
-/* ---- explain --------------------------------------------------------------------------------- */
+/* ---- explain -------------------------------------------------------------------------------- */
 
 static const char *node_name(const struct graph *g, int node)
 {

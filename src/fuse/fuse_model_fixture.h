@@ -1,5 +1,6 @@
 /* Graphs of two layers as the model module would build them, by hand, for tests: a plain llama, one
- * with biases on Q, K and V, one with sandwich norms, QK-norms and GELU. */
+ * with biases on Q, K and V, one with sandwich norms, QK-norms and GELU, one whose attention sees
+ * the past only, so that it reads a version that the same step replaces. */
 #ifndef FUSE_MODEL_FIXTURE_H
 #define FUSE_MODEL_FIXTURE_H
 
@@ -7,7 +8,7 @@
 
 #include "graph/graph.h"
 
-enum { FIXTURE_LLAMA, FIXTURE_QWEN2, FIXTURE_GEMMA, FIXTURE_N };
+enum { FIXTURE_LLAMA, FIXTURE_QWEN2, FIXTURE_GEMMA, FIXTURE_PAST, FIXTURE_N };
 
 struct fixture {
     struct graph *g;
@@ -59,14 +60,14 @@ static inline int fixture_linear(struct fixture *f, const char *what, int x, int
     snprintf(b, sizeof b, "%s.bias", what);
     int y = fixture_op(f, mm, OP_MATMUL, (union attr){.MATMUL = {n_head}}, x,
                        fixture_weight(f, what, n_row, n_col), -1);
-    return bias ? fixture_op(f, what, OP_ADD, ATTR_NONE, y, fixture_weight(f, b, 1, n_row), -1)
-                : y;
+    return bias ? fixture_op(f, what, OP_ADD, ATTR_NONE, y, fixture_weight(f, b, 1, n_row), -1) : y;
 }
 
 static inline int fixture_attention(struct fixture *f, int xq, int x, bool last)
 {
     bool bias = f->which == FIXTURE_QWEN2, norm = f->which == FIXTURE_GEMMA;
-    struct state_slot slot = {.kind = SLOT_KV, .layer = f->layer, .n_head_kv = 2, .d_k = 16, .d_v = 16};
+    struct state_slot slot = {
+        .kind = SLOT_KV, .layer = f->layer, .n_head_kv = 2, .d_k = 16, .d_v = 16};
     union attr neox = {.ROPE = {1}};
     int q = fixture_linear(f, "attn_q", xq, 64, 64, 4, bias);
     int k = fixture_linear(f, "attn_k", x, 32, 64, 2, bias);
@@ -78,10 +79,13 @@ static inline int fixture_attention(struct fixture *f, int xq, int x, bool last)
         k = fixture_norm(f, "attn_k_norm", k, 16);
     k = fixture_op(f, "attn_k_rope", OP_ROPE, neox, k, f->table, -1);
     int kv = graph_slot(f->g, fixture_name(f, "kv"), slot);
-    kv = fixture_op(f, "kv_write", OP_KV_WRITE, ATTR_NONE, kv, k, v);
+    if (f->which != FIXTURE_PAST)
+        kv = fixture_op(f, "kv_write", OP_KV_WRITE, ATTR_NONE, kv, k, v);
     int c = fixture_op(f, "attn_score", OP_QK, (union attr){.QK = {0.25f, 0, 0}}, q, kv, -1);
     c = fixture_op(f, "attn_softmax", OP_SOFTMAX, ATTR_NONE, c, -1, -1);
     c = fixture_op(f, "attn_mix", OP_PV, ATTR_NONE, c, kv, -1);
+    if (f->which == FIXTURE_PAST)
+        fixture_op(f, "kv_write", OP_KV_WRITE, ATTR_NONE, kv, k, v);
     return fixture_linear(f, "attn_out", c, 64, 64, 1, false);
 }
 
@@ -117,12 +121,11 @@ static inline struct graph *fixture_graph_try(sinter_host *host, int which, sint
     f.ids = graph_input(f.g, PORT_IDS);
     f.pos = graph_input(f.g, PORT_POS);
     f.out_rows = graph_input(f.g, PORT_OUT_ROWS);
-    int x = fixture_op(&f, "embed", OP_EMBED, ATTR_NONE, fixture_weight(&f, "token", 80, 64),
-                       f.ids, -1);
-    f.table = fixture_op(&f, "rope", OP_ROPE_TABLE, (union attr){.ROPE_TABLE = {16, 1e4f, 1}}, f.pos,
-                         -1, -1);
-    f.table_out = fixture_op(&f, "rope.out", OP_SELECT_TABLE, ATTR_NONE, f.table, f.out_rows,
-                             -1);
+    int x = fixture_op(&f, "embed", OP_EMBED, ATTR_NONE, fixture_weight(&f, "token", 80, 64), f.ids,
+                       -1);
+    f.table = fixture_op(&f, "rope", OP_ROPE_TABLE, (union attr){.ROPE_TABLE = {16, 1e4f, 1}},
+                         f.pos, -1, -1);
+    f.table_out = fixture_op(&f, "rope.out", OP_SELECT_TABLE, ATTR_NONE, f.table, f.out_rows, -1);
     if (which == FIXTURE_GEMMA)
         x = fixture_op(&f, "embed.scale", OP_SCALE, (union attr){.SCALE = {8}}, x, -1, -1);
     for (f.layer = 0; f.layer < 2; f.layer++)

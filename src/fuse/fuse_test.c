@@ -1,12 +1,12 @@
 /* Expansion, matcher, needs, options, order, statistics, against a list made here: one line per row
  * without needs, some lines with one need of each kind, and the single ops. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdlib.h>
+#include <cmocka.h>
 
 #include "../../tests/fault_hooks.h"
 #include "../../tests/fusion/generate.h"
@@ -15,7 +15,10 @@
 #include "fuse/stats.h"
 
 enum { MAX_LINE = 96 };
-struct mock { struct fuse_line line[MAX_LINE]; struct fuse_list list; };
+struct mock {
+    struct fuse_line line[MAX_LINE];
+    struct fuse_list list;
+};
 
 static void mock_add(struct mock *m, const char *row)
 {
@@ -74,10 +77,6 @@ static void check_result(const struct graph *g, const struct fuse_result *r)
             assert_int_equal(r->group_of[g->value[r->group[i].out[o]].node], i);
     }
     assert_int_equal(seen, g->n_node);
-    uint64_t matched = 0;
-    for (int i = 0; i < r->n_group; i++)
-        matched += r->group[i].n_node > 1;
-    (void)matched;
     int order[512];
     sinter_error err;
     assert_true(r->n_group <= 512);
@@ -90,7 +89,7 @@ static bool need_is_kind(const struct need *a, const struct need *b)
     return a->kind == b->kind && a->a == b->a && a->b == b->b && a->c == b->c;
 }
 
-/* ---- Expansion ------------------------------------------------------------------------------- */
+/* ---- Expansion ------------------------------------------------------------------------------ */
 
 static void expansion(void **state)
 {
@@ -99,11 +98,24 @@ static void expansion(void **state)
     struct mock m = {0};
     mock_singles(&m);
     struct fuse_table *t = table_of(host, &m);
-    static const char *const labels[] = {
-        "ADD+RMS_NORM+MUL", "RMS_NORM+MUL", "RMS_NORM+MUL+ROPE", "ROPE+KV_WRITE", "MATMUL*2",
-        "MATMUL*3", "MATMUL*2+ADD*2", "MATMUL*3+ADD*3", "MATMUL*2+SILU+MUL", "MATMUL*2+GELU+MUL",
-        "MATMUL+ADD", "QK+SOFTMAX+PV", "MATMUL+ARGMAX", "CONV1D+STATE_WRITE", "ADD*2", "ADD*7",
-        "MUL+SIN+SQR+MUL+ADD", "KV_WRITE"};
+    static const char *const labels[] = {"ADD+RMS_NORM+MUL",
+                                         "RMS_NORM+MUL",
+                                         "RMS_NORM+MUL+ROPE",
+                                         "ROPE+KV_WRITE",
+                                         "MATMUL*2",
+                                         "MATMUL*3",
+                                         "MATMUL*2+ADD*2",
+                                         "MATMUL*3+ADD*3",
+                                         "MATMUL*2+SILU+MUL",
+                                         "MATMUL*2+GELU+MUL",
+                                         "MATMUL+ADD",
+                                         "QK+SOFTMAX+PV",
+                                         "MATMUL+ARGMAX",
+                                         "CONV1D+STATE_WRITE",
+                                         "ADD*2",
+                                         "ADD*7",
+                                         "MUL+SIN+SQR+MUL+ADD",
+                                         "KV_WRITE"};
     for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++)
         if (!fuse_variant_find(t, labels[i]))
             fail_msg("no label %s", labels[i]);
@@ -138,7 +150,10 @@ static void expansion(void **state)
 static void table_errors(void **state)
 {
     (void)state;
-    static const struct { struct fuse_row row; const char *says; } bad[] = {
+    static const struct {
+        struct fuse_row row;
+        const char *says;
+    } bad[] = {
         {{"", {{{SILU}, {X}, {Y}}}}, "no name"},
         {{"none", {{{0}}}}, "no node"},
         {{"one", {{{SILU}, {X}, {Y}}}}, "have the label SILU"},
@@ -147,8 +162,10 @@ static void table_errors(void **state)
         {{"few", {{{MUL}, {X}, {Y}}, {{GELU}, {Y}, {V}}}}, "fewer operands"},
         {{"out", {{{CONV1D}, {X, W, S}, {Y}}, {{GELU}, {Y}, {V}}}}, "all outputs"},
         {{"rep", {{{ADD}, {X, EACH(Y)}, {X}, .repeat = {2, 9}}}}, "repeat"},
-        {{"fat", {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {7, 7}},
-                  {{ADD}, {EACH(Y), EACH(B)}, {EACH(Y)}}}}, "FUSE_MAX_NODE"},
+        {{"fat",
+          {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {7, 7}},
+           {{ADD}, {EACH(Y), EACH(B)}, {EACH(Y)}}}},
+         "FUSE_MAX_NODE"},
         {{"each", {{{MATMUL}, {X, EACH(W)}, {Y}}, {{GELU}, {Y}, {V}}}}, "EACH without .repeat"},
         {{"bare", {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {2, 2}}, {{GELU}, {Y}, {V}}}},
          "read without EACH"},
@@ -173,11 +190,14 @@ static void table_errors(void **state)
         else
             print_message("wanted \"%s\", is \"%s\"\n", bad[i].says, err.message);
     }
-    static const struct { struct fuse_line line[2]; const char *says; } lines[] = {
+    static const struct {
+        struct fuse_line line[2];
+        const char *says;
+    } lines[] = {
         {{{.row = "nothing"}}, "no row nothing"},
         {{{.row = "norm_mul", .need = {NEED_WEIGHT(Q)}}}, "row lacks"},
         {{{.row = "norm_mul", .inplace = {{X, Y}}}}, "in-place"},
-        {{{.row = "norm_mul", .bits = BITS_OWN}, {.row = "norm_mul", .bits = BITS_SAME}}, "unequal"},
+        {{{.row = "adds", .bits = BITS_OWN}, {.row = "adds", .bits = BITS_SAME}}, "unequal"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++, n++) {
         struct fuse_list list = {"mock", lines[i].line, lines[i].line[1].row ? 2 : 1};
@@ -192,7 +212,7 @@ static void table_errors(void **state)
     sinter_host_free(host);
 }
 
-/* ---- Generated graphs ------------------------------------------------------------------------ */
+/* ---- Generated graphs ----------------------------------------------------------------------- */
 
 /* The line of the mock's own for each row, then lines with needs. */
 static void mock_needs(struct mock *m)
@@ -314,8 +334,9 @@ static void one_near_miss(sinter_host *host, const struct fuse_table *t,
                           const struct fuse_variant *v, int count[2])
 {
     const struct fuse_line *line = &t->list->line[0];
-    for (int n = 0; n < generate_n_need(v, line); n++) {
-        struct need need = generate_need(v, line, n);
+    struct need all[12];
+    for (int n = 0; n < generate_all_needs(v, line, all); n++) {
+        struct need need = all[n];
         struct generated g;
         struct text_buf b;
         sinter_error err;
@@ -430,19 +451,19 @@ static void commuted(void **state)
     sinter_host_free(host);
 }
 
-/* ---- Random graphs against a naive matcher ----------------------------------------------------- */
+/* ---- Random graphs against a naive matcher -------------------------------------------------- */
 
 struct naive {
     const struct fuse_table *t;
     const struct graph *g;
     const struct fuse_key *key;
-    bool edge[64][64];  /* must come before, between nodes */
-    int group_of[64];   /* -1: free */
+    bool edge[64][64]; /* must come before, between nodes */
+    int group_of[64];  /* -1: free */
     int n_group;
     const struct fuse_variant *variant[64];
 };
 
-static int naive_value(const struct naive *n, const struct group *c, int slot, int upto, bool *clash)
+static int naive_value(const struct naive *n, const struct group *c, int slot, int upto)
 {
     int value = -1;
     for (int j = 0; j < upto; j++) {
@@ -451,7 +472,6 @@ static int naive_value(const struct naive *n, const struct group *c, int slot, i
             if (vn->out[o] == slot)
                 value = n->g->node[c->node[j]].out[o];
     }
-    (void)clash;
     return value;
 }
 
@@ -484,7 +504,7 @@ static bool naive_bound(const struct naive *n, struct group *c, unsigned swaps)
 {
     const struct fuse_variant *v = c->variant;
     for (int s = 0; s < v->n_slot; s++)
-        c->value[s] = naive_value(n, c, s, v->n_node, NULL);
+        c->value[s] = naive_value(n, c, s, v->n_node);
     for (int j = 0; j < v->n_node; j++) {
         const struct node *gn = &n->g->node[c->node[j]];
         bool swap = swaps >> j & 1;
@@ -563,7 +583,7 @@ static bool naive_tuple(const struct naive *n, struct group *c, int j, const str
             continue;
         /* prune: a made operand must be where the variant reads it */
         for (int i = 0; i < v->node[j].n_in && ok; i++) {
-            int made = naive_value(n, c, v->node[j].in[i], j, NULL);
+            int made = naive_value(n, c, v->node[j].in[i], j);
             bool found = made < 0;
             for (int q = 0; q < n->g->node[k].n_in; q++)
                 found |= n->g->node[k].in[q] == made;
@@ -613,8 +633,9 @@ static uint64_t rng(uint64_t *s)
 /* Up to 40 nodes that like to make the rows' shapes, and near misses of them. */
 static struct graph *random_graph(sinter_host *host, uint64_t seed)
 {
-    static const enum op ops[] = {OP_ADD, OP_ADD, OP_ADD, OP_MUL, OP_MUL, OP_RMS_NORM, OP_MATMUL,
-                                  OP_MATMUL, OP_SILU, OP_SIN, OP_SQR, OP_ROPE, OP_KV_WRITE, OP_TANH};
+    static const enum op ops[] = {OP_ADD,      OP_ADD,    OP_ADD,      OP_MUL,  OP_MUL,
+                                  OP_RMS_NORM, OP_MATMUL, OP_MATMUL,   OP_SILU, OP_SIN,
+                                  OP_SQR,      OP_ROPE,   OP_KV_WRITE, OP_TANH};
     struct graph *g;
     sinter_error err;
     assert_int_equal(graph_create(host, "random", &g, &err), SINTER_OK);
@@ -628,12 +649,12 @@ static struct graph *random_graph(sinter_host *host, uint64_t seed)
         mat[i] = graph_weight(g, name, (struct weight_slice){i, 0, 8, 8, 1, 1}, QUANT_F32, 8, 8);
         snprintf(name, sizeof name, "v%d", i);
         if (i < 2)
-            vec[i] = graph_weight(g, name, (struct weight_slice){i + 3, 0, 1, 1, 1, 1}, QUANT_F32,
-                                  1, 8);
+            vec[i] =
+                graph_weight(g, name, (struct weight_slice){i + 3, 0, 1, 1, 1, 1}, QUANT_F32, 1, 8);
         snprintf(name, sizeof name, "s%d", i);
         if (i < 2)
-            slot[i] = graph_slot(g, name, (struct state_slot){.kind = SLOT_KV, .n_head_kv = 1,
-                                                              .d_k = 8, .d_v = 8});
+            slot[i] = graph_slot(
+                g, name, (struct state_slot){.kind = SLOT_KV, .n_head_kv = 1, .d_k = 8, .d_v = 8});
         snprintf(name, sizeof name, "e%d", i);
         int e = graph_weight(g, name, (struct weight_slice){i + 5, 0, 9, 9, 1, 1}, QUANT_F32, 9, 8);
         snprintf(name, sizeof name, "x%d", i);
@@ -678,8 +699,7 @@ static struct graph *random_graph(sinter_host *host, uint64_t seed)
     }
     for (int q = 0; q < 2; q++) { /* what nobody reads goes into the states */
         snprintf(name, sizeof name, "end%d", q);
-        slot[q] = graph_add(g, name, OP_KV_WRITE, ATTR_NONE, 3,
-                            (int[]){slot[q], act[q], act[2]});
+        slot[q] = graph_add(g, name, OP_KV_WRITE, ATTR_NONE, 3, (int[]){slot[q], act[q], act[2]});
     }
     for (int v = 0; v < n_act; v++) {
         bool read = false;
@@ -688,8 +708,8 @@ static struct graph *random_graph(sinter_host *host, uint64_t seed)
                 read |= g->node[k].in[i] == act[v];
         snprintf(name, sizeof name, "sink%d", v);
         if (!read)
-            slot[0] = graph_add(g, name, OP_KV_WRITE, ATTR_NONE, 3,
-                                (int[]){slot[0], act[v], act[v]});
+            slot[0] =
+                graph_add(g, name, OP_KV_WRITE, ATTR_NONE, 3, (int[]){slot[0], act[v], act[v]});
     }
     int sum = act[0]; /* weights that nobody reads would be an error */
     sum = graph_add(g, "all_v0", OP_ADD, ATTR_NONE, 2, (int[]){sum, vec[0]});
@@ -705,14 +725,17 @@ static struct graph *random_graph(sinter_host *host, uint64_t seed)
     return g;
 }
 
-static const struct fuse_row random_rows[] = { /* more ways to leave and to make cycles */
-    { "leave", { { { ADD }, { X, R }, { A }, .leaves = true }, { { MUL }, { A, W }, { Y } } } },
-    { "square", { { { MUL }, { X, R }, { A }, .leaves = true },
-                  { { ADD }, { A, X }, { Y } },
-                  { { SILU }, { Y }, { Y }, .optional = 1 } } },
-    { "fork", { { { MATMUL }, { X, EACH(W) }, { EACH(Y) }, .repeat = { 2, 4 } },
-                { { ADD }, { EACH(Y), EACH(R) }, { EACH(Y) } } } },
-    { "three", { { { ADD }, { X, EACH(Y) }, { X }, .repeat = { 3, 3 }, .leaves = true } } },
+static const struct fuse_row random_rows[] = {
+    /* more ways to leave and to make cycles */
+    {"leave", {{{ADD}, {X, R}, {A}, .leaves = true}, {{MUL}, {A, W}, {Y}}}},
+    {"square",
+     {{{MUL}, {X, R}, {A}, .leaves = true},
+      {{ADD}, {A, X}, {Y}},
+      {{SILU}, {Y}, {Y}, .optional = 1}}},
+    {"fork",
+     {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {2, 4}},
+      {{ADD}, {EACH(Y), EACH(R)}, {EACH(Y)}}}},
+    {"three", {{{ADD}, {X, EACH(Y)}, {X}, .repeat = {3, 3}, .leaves = true}}},
 };
 
 static int compare_naive(sinter_host *host, const struct fuse_table *t, uint64_t seed, int *n_fused)
@@ -764,7 +787,7 @@ static void random_graphs(void **state)
     sinter_host_free(host);
 }
 
-/* ---- Order ------------------------------------------------------------------------------------- */
+/* ---- Order ---------------------------------------------------------------------------------- */
 
 /* Groups in this order, members together: is it legal for the nodes? Within a group any order of
  * its members that is legal exists, as contraction is acyclic; graph order is one. */
@@ -813,14 +836,11 @@ static void orders(void **state)
                 n_ok += order_is_legal(g, r, order);
                 for (int i = 1; i < r->n_group; i++)
                     n_moved += order[i] < order[i - 1];
-                if (seed == 0 && fusion == 0) { /* graph order, where nothing is fused */
+                if (fusion == 0) { /* groups are nodes */
                     int nodes[512];
                     for (int i = 0; i < r->n_group; i++)
                         nodes[i] = r->group[order[i]].node[0];
                     assert_true(graph_order_ok(g, nodes));
-                    for (int i = 1; i < r->n_group; i++)
-                        if (g->value[g->node[nodes[i]].out[0]].kind != VALUE_SCORE)
-                            assert_true(nodes[i] == nodes[i - 1] + 1 || nodes[i] > 0);
                 }
             }
             fuse_result_free(r);
@@ -833,7 +853,7 @@ static void orders(void **state)
     sinter_host_free(host);
 }
 
-/* ---- Cycles, bans, options, statistics --------------------------------------------------------- */
+/* ---- Cycles, bans, options, statistics ------------------------------------------------------ */
 
 static int op2(struct graph *g, const char *name, enum op op, int a, int b)
 {
@@ -908,7 +928,7 @@ static void cycles(void **state)
     fuse_result_free(r);
     fuse_table_free(t);
     graph_free(g);
-    /* over the edge rule of states: a second reader of the version, behind the first one's output */
+    /* over the edge rule of states: a second reader of the version, behind the first's output */
     const struct fuse_row *conv = NULL;
     for (int i = 0; i < fuse_n_row; i++)
         if (strcmp(fuse_rows[i].name, "conv_state") == 0)
@@ -917,8 +937,8 @@ static void cycles(void **state)
         assert_int_equal(graph_create(host, "state", &g, &err), SINTER_OK);
         x = embed(g, "x", 0, graph_input(g, PORT_IDS));
         int w = graph_weight(g, "w", (struct weight_slice){1, 0, 8, 8, 1, 1}, QUANT_F32, 8, 4);
-        int s = graph_slot(g, "s", (struct state_slot){.kind = SLOT_REC, .n_row = 3, .d = 8,
-                                                       .n_snap = 1});
+        int s = graph_slot(g, "s",
+                           (struct state_slot){.kind = SLOT_REC, .n_row = 3, .d = 8, .n_snap = 1});
         union attr at = {.CONV1D = {1}};
         y = graph_add(g, "conv", OP_CONV1D, at, 3, (int[]){x, w, s});
         int last = y;
@@ -976,7 +996,9 @@ static void bans_and_options(void **state)
     assert_int_equal(r->count[v->id].matched + r->count[v->id].refused, 0);
     assert_int_equal(r->count[fuse_variant_find(t, "ADD*2")->id].matched, 1);
     fuse_result_free(r);
-    static const struct { const char *disable, *ignore, *says; } bad[] = {
+    static const struct {
+        const char *disable, *ignore, *says;
+    } bad[] = {
         {"ADD*9", NULL, "did you mean ADD*"},
         {"ADD", NULL, "single operation"},
         {NULL, "MATMUL+ADD", "write LABEL.need"},
@@ -1087,7 +1109,7 @@ static void statistics(void **state)
     sinter_host_free(host);
 }
 
-/* ---- Models ------------------------------------------------------------------------------------ */
+/* ---- Models --------------------------------------------------------------------------------- */
 
 /* Few rows: the norm takes the residual; many: the matrix does. */
 static void mock_cpu(struct mock *m)
@@ -1110,7 +1132,12 @@ static void mock_cpu(struct mock *m)
 static void models(void **state)
 {
     (void)state;
-    static const struct { int which; bool all; int row_hi; const char *labels; } cases[] = {
+    static const struct {
+        int which;
+        bool all;
+        int row_hi;
+        const char *labels;
+    } cases[] = {
         {FIXTURE_LLAMA, true, 1,
          "EMBED ROPE_TABLE RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL "
          "ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL ADD+RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE "
@@ -1163,8 +1190,9 @@ static void models(void **state)
             assert_true(r->count[fuse_variant_find(t, "MATMUL+ADD")->id].lost == 4);
         }
         if (i == 1)
-            assert_non_null(strstr(b.text, "ADD+RMS_NORM+MUL: no: line 5 needs rows:X,0,4") ? b.text
-                            : strstr(b.text, "ADD+RMS_NORM+MUL: lost"));
+            assert_non_null(strstr(b.text, "ADD+RMS_NORM+MUL: no: line 5 needs rows:X,0,4")
+                                ? b.text
+                                : strstr(b.text, "ADD+RMS_NORM+MUL: lost"));
         if (getenv("FUSE_TEST_PRINT"))
             print_message("%s\n", b.text);
         text_buf_free(&b);
@@ -1176,7 +1204,7 @@ static void models(void **state)
     sinter_host_free(host);
 }
 
-/* ---- Faults ------------------------------------------------------------------------------------ */
+/* ---- Faults --------------------------------------------------------------------------------- */
 
 static sinter_status whole(sinter_host *host, sinter_error *err)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- Legality -------------------------------------------------------------------------------- */
+/* ---- Legality ------------------------------------------------------------------------------- */
 
 const struct need *match_need(const struct matcher *m, const struct group *g,
                               const struct fuse_line *line)
@@ -91,7 +91,7 @@ static bool makes_cycle(struct matcher *m, const struct group *g)
     return false;
 }
 
-/* ---- Taking ---------------------------------------------------------------------------------- */
+/* ---- Taking --------------------------------------------------------------------------------- */
 
 static void add_unique(int *list, int *n, int value)
 {
@@ -131,7 +131,11 @@ static void take(struct matcher *m, const struct group *g, const struct fuse_lin
     m->result->count[g->variant->id].matched++;
 }
 
-struct take_ctx { struct matcher *m; const struct fuse_line *line; const struct need *failed; };
+struct take_ctx {
+    struct matcher *m;
+    const struct fuse_line *line;
+    const struct need *failed;
+};
 
 static bool accept_group(struct trial *t)
 {
@@ -204,7 +208,7 @@ static sinter_status take_single(struct matcher *m, int node, sinter_error *err)
     return no_line(m, node, asked, failed, err);
 }
 
-/* ---- Setting up and handing over ------------------------------------------------------------- */
+/* ---- Setting up and handing over ------------------------------------------------------------ */
 
 static sinter_status set_up(struct matcher *m, sinter_error *err)
 {
@@ -215,8 +219,8 @@ static sinter_status set_up(struct matcher *m, sinter_error *err)
     NEW(m->host, m->replacer, n_value, err);
     NEW(m->host, m->disabled, m->table->n_variant, err);
     m->result->group_of = arena_alloc_n(&m->result->arena, n_node, sizeof *m->result->group_of);
-    m->result->count = arena_alloc_n(&m->result->arena, (size_t)m->table->n_variant,
-                                     sizeof *m->result->count);
+    m->result->count =
+        arena_alloc_n(&m->result->arena, (size_t)m->table->n_variant, sizeof *m->result->count);
     if (!m->result->group_of || !m->result->count)
         return FAIL(err, MEMORY, "graph %s: no memory for its groups", m->graph->name);
     m->group_of = m->result->group_of;

@@ -5,7 +5,11 @@
 #include "fuse/internal.h"
 
 /* LABEL.need of --ignore-need, resolved. */
-struct fuse_ignore { const struct fuse_variant *variant; const char *need; size_t bytes; };
+struct fuse_ignore {
+    const struct fuse_variant *variant;
+    const char *need;
+    size_t bytes;
+};
 
 struct matcher {
     sinter_host *host;
@@ -16,14 +20,14 @@ struct matcher {
     const struct fuse_ban *ban;
     int n_ban;
     struct fuse_result *result;
-    struct group *group;   /* taken ones, in the order taken; [n_node] */
+    struct group *group; /* taken ones, in the order taken; [n_node] */
     int n_group;
-    int *group_of;         /* [n_node]; -1: free */
-    int *replacer;         /* [n_value]: node that replaces the state version, or -1 */
-    int *stamp;            /* [n_node]: of the cycle search */
-    int *stack;            /* [n_node] */
+    int *group_of; /* [n_node]; -1: free */
+    int *replacer; /* [n_value]: node that replaces the state version, or -1 */
+    int *stamp;    /* [n_node]: of the cycle search */
+    int *stack;    /* [n_node] */
     int stamp_now;
-    bool *disabled;        /* [n_variant] */
+    bool *disabled; /* [n_variant] */
     struct fuse_ignore *ignore;
     int n_ignore;
     int cap_note;
@@ -33,8 +37,8 @@ struct matcher {
  * goes on searching. */
 struct trial {
     const struct matcher *m;
-    struct group group;   /* bound so far; value -1 = not yet */
-    bool free_only;       /* members must not be in a group */
+    struct group group; /* bound so far; value -1 = not yet */
+    bool free_only;     /* members must not be in a group */
     bool (*accept)(struct trial *t);
     void *ctx;
     int deepest, broke_at; /* most nodes bound at once, and the node after which nothing fitted */

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define NEED(name, args, full, text) [NEED_##name] = {#name, args},
-static const struct { const char *name, *args; } kinds[NEED_N] = {
+static const struct {
+    const char *name, *args;
+} kinds[NEED_N] = {
 #include "fuse/needs.def"
 };
 #undef NEED
@@ -44,8 +46,7 @@ static bool holds_quant(const struct need *need, const struct graph *g, const st
 {
     (void)key;
     unsigned flags = (unsigned)need->b;
-    return v->kind == VALUE_WEIGHT &&
-           (quant_row(g->weight[v->index].type)->flags & flags) == flags;
+    return v->kind == VALUE_WEIGHT && (quant_row(g->weight[v->index].type)->flags & flags) == flags;
 }
 
 static bool holds_cols(const struct need *need, const struct graph *g, const struct value *v,

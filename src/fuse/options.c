@@ -53,8 +53,8 @@ static bool has_need(const struct fuse_table *t, const struct fuse_row *row, con
         if (need_is(&row->need[i], need, bytes))
             return true;
     for (int l = 0; l < t->list->n_line; l++)
-        for (int i = 0; t->variant[t->of_line[l].first].row == row &&
-                        i < need_count(t->list->line[l].need);
+        for (int i = 0;
+             t->variant[t->of_line[l].first].row == row && i < need_count(t->list->line[l].need);
              i++)
             if (need_is(&t->list->line[l].need[i], need, bytes))
                 return true;

@@ -77,8 +77,8 @@ static int rarest_value(const struct trial *t, int j)
     int best = -1;
     for (int i = 0; i < vn->n_in; i++) {
         int v = g->value[vn->in[i]];
-        if (v >= 0 && (best < 0 ||
-                       t->m->graph->value[v].n_reader < t->m->graph->value[best].n_reader))
+        if (v >= 0 &&
+            (best < 0 || t->m->graph->value[v].n_reader < t->m->graph->value[best].n_reader))
             best = v;
     }
     return best;

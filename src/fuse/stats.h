@@ -7,7 +7,9 @@
 
 #include <stdatomic.h>
 
-struct fuse_stat { _Atomic uint64_t matched, refused, lost, executed; };
+struct fuse_stat {
+    _Atomic uint64_t matched, refused, lost, executed;
+};
 
 struct fuse_stats {
     sinter_host *host;

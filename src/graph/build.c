@@ -90,19 +90,16 @@ int graph_input(struct graph *g, enum port port)
             return -1;
         }
     enum axis axis = port == PORT_OUT_ROWS ? AXIS_OUT : AXIS_TOK;
-    return value_add(g, name,
-                     (struct value){.kind = VALUE_IDS,
-                                    .shape = {axis, 1, 1, 1},
-                                    .node = -1,
-                                    .index = -1,
-                                    .port = port});
+    return value_add(
+        g, name,
+        (struct value){
+            .kind = VALUE_IDS, .shape = {axis, 1, 1, 1}, .node = -1, .index = -1, .port = port});
 }
 
 static bool slice_equal(struct weight_slice a, struct weight_slice b)
 {
-    return a.tensor == b.tensor && a.row0 == b.row0 && a.n_row == b.n_row &&
-           a.period == b.period && a.n_block == b.n_block && a.n_mat == b.n_mat &&
-           a.col0 == b.col0 && a.n_col == b.n_col;
+    return a.tensor == b.tensor && a.row0 == b.row0 && a.n_row == b.n_row && a.period == b.period &&
+           a.n_block == b.n_block && a.n_mat == b.n_mat && a.col0 == b.col0 && a.n_col == b.n_col;
 }
 
 static const char *slice_wrong(struct weight_slice s, int32_t n_row, int32_t n_col)
@@ -274,7 +271,11 @@ int graph_out(const struct graph *g, int value, int out)
 
 void graph_port(struct graph *g, int value, enum port port)
 {
-    static const struct { enum port port; enum value_kind kind; const char *name; } out[] = {
+    static const struct {
+        enum port port;
+        enum value_kind kind;
+        const char *name;
+    } out[] = {
         {PORT_LOGITS, VALUE_ACT, "logits"},
         {PORT_ARGMAX, VALUE_IDS, "argmax"},
         {PORT_HIDDEN, VALUE_ACT, "hidden"},

@@ -121,8 +121,8 @@ static sinter_status check_names(struct graph *g, sinter_error *err)
         while (table[at] && strcmp(g->value[table[at] - 1].name, g->value[v].name) != 0)
             at = (at + 1) & (cap - 1);
         if (table[at])
-            status = FAIL(err, INTERNAL, "graph %s: two values are named %s", g->name,
-                          g->value[v].name);
+            status =
+                FAIL(err, INTERNAL, "graph %s: two values are named %s", g->name, g->value[v].name);
         table[at] = v + 1;
     }
     host_free(g->arena.host, table);

@@ -1,20 +1,50 @@
 /* Shape rules hit and missed for every op, the sticking error, the validator, live graphs. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "../../tests/fault_hooks.h"
 #include "graph/graph.h"
 
 enum fixture {
-    NO, IDS, POS, OUTS, X64, X64B, XHEAD, XK, XV, XOUT, TABLE, TABLE8, TABLE_ODD, SCORE, KV, KV_NEXT,
-    KV_WINDOW, REC, SNAP, TOP_ID, TOP_W, X2, W_SQ, W_ODD, W_EXPERT, W_VEC64, W_VEC16, W_VEC4, W_ONE,
-    W_KERNEL, W_VEC8, W_EMB, N_FIXTURE
+    NO,
+    IDS,
+    POS,
+    OUTS,
+    X64,
+    X64B,
+    XHEAD,
+    XK,
+    XV,
+    XOUT,
+    TABLE,
+    TABLE8,
+    TABLE_ODD,
+    SCORE,
+    KV,
+    KV_NEXT,
+    KV_WINDOW,
+    REC,
+    SNAP,
+    TOP_ID,
+    TOP_W,
+    X2,
+    W_SQ,
+    W_ODD,
+    W_EXPERT,
+    W_VEC64,
+    W_VEC16,
+    W_VEC4,
+    W_ONE,
+    W_KERNEL,
+    W_VEC8,
+    W_EMB,
+    N_FIXTURE
 };
 
 static sinter_host *host_of(void)
@@ -25,7 +55,8 @@ static sinter_host *host_of(void)
     return host;
 }
 
-static int weight(struct graph *g, const char *name, int id, int32_t n_row, int32_t n_col, int n_mat)
+static int weight(struct graph *g, const char *name, int id, int32_t n_row, int32_t n_col,
+                  int n_mat)
 {
     return graph_weight(g, name, (struct weight_slice){id, 0, n_row, n_row, 1, n_mat}, QUANT_F32,
                         n_row, n_col);
@@ -37,7 +68,7 @@ static int add(struct graph *g, const char *name, enum op op, union attr at, int
     return graph_add(g, name, op, at, n, (int[]){a, b, c});
 }
 
-#define NONE ((union attr){.word = {0}})
+#define NONE        ((union attr){.word = {0}})
 #define AT(op, ...) ((union attr){.op = {__VA_ARGS__}})
 
 static void fill(struct graph *g, int v[N_FIXTURE])
@@ -87,8 +118,18 @@ struct rule_case {
     const char *says; /* NULL: fits */
     struct shape out[2];
 };
-#define TOK1(h, d) {{AXIS_TOK, 1, h, d}}
-#define ROW(axis, mult, h, d) {{axis, mult, h, d}}
+#define TOK1(h, d)                                                                                 \
+    {                                                                                              \
+        {                                                                                          \
+            AXIS_TOK, 1, h, d                                                                      \
+        }                                                                                          \
+    }
+#define ROW(axis, mult, h, d)                                                                      \
+    {                                                                                              \
+        {                                                                                          \
+            axis, mult, h, d                                                                       \
+        }                                                                                          \
+    }
 
 static const struct rule_case cases[] = {
     {OP_EMBED, {.word = {0}}, {W_EMB, IDS}, NULL, TOK1(1, 64)},
@@ -164,7 +205,10 @@ static const struct rule_case cases[] = {
     {OP_SOFTMAX, {.word = {0}}, {SCORE, W_VEC8}, "per head", TOK1(0, 0)},
     {OP_PV, {.word = {0}}, {SCORE, KV_NEXT}, NULL, TOK1(4, 8)},
     {OP_PV, {.word = {0}}, {SCORE, REC}, "other kind", TOK1(0, 0)},
-    {OP_CONV1D, {.CONV1D = {2}}, {X64B, W_KERNEL, REC}, NULL,
+    {OP_CONV1D,
+     {.CONV1D = {2}},
+     {X64B, W_KERNEL, REC},
+     NULL,
      {{AXIS_TOK, 1, 1, 64}, {AXIS_SEQ, 2, 3, 64}}},
     {OP_CONV1D, {.CONV1D = {1}}, {X64B, W_KERNEL, REC}, "n_snap", TOK1(0, 0)},
     {OP_CONV1D, {.CONV1D = {2}}, {X64B, W_SQ, REC}, "n_kernel - 1", TOK1(0, 0)},
@@ -194,8 +238,8 @@ static void shape_rules(void **state)
         int y = graph_add(g, "y", c->op, c->at, n, in);
         if (c->says) {
             if (y >= 0 || !strstr(g->error.message, c->says))
-                fail_msg("case %zu of %s: wanted \"%s\", is \"%s\"", i, op_row(c->op)->name, c->says,
-                         g->error.message);
+                fail_msg("case %zu of %s: wanted \"%s\", is \"%s\"", i, op_row(c->op)->name,
+                         c->says, g->error.message);
             assert_non_null(strstr(g->error.message, "node y: "));
             missed[c->op]++;
         } else {
@@ -351,12 +395,22 @@ static void errors_stick(void **state)
 static void validator(void **state)
 {
     (void)state;
-    static const char *const says[] = {
-        "leads to no output port", "nothing reads spare", "two values are named h",
-        "before its reader late",  "replaces version 0",  "must have one reader",
-        "reads another state",     "twice",               "is missing",
-        "two types or widths",     "blocks overlap",      "of another kind",
-        "sizes must be > 0",       "n_row must be",       "is no output", "is no input"};
+    static const char *const says[] = {"leads to no output port",
+                                       "nothing reads spare",
+                                       "two values are named h",
+                                       "before its reader late",
+                                       "replaces version 0",
+                                       "must have one reader",
+                                       "reads another state",
+                                       "twice",
+                                       "is missing",
+                                       "two types or widths",
+                                       "blocks overlap",
+                                       "of another kind",
+                                       "sizes must be > 0",
+                                       "n_row must be",
+                                       "is no output",
+                                       "is no input"};
     sinter_host *host = host_of();
     int n = (int)(sizeof says / sizeof says[0]), n_ok = 0;
     for (int i = 0; i < n; i++) {
@@ -509,10 +563,14 @@ static void alloc_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(op_table),     cmocka_unit_test(shape_rules),
-        cmocka_unit_test(errors_stick), cmocka_unit_test(readers_and_edges),
-        cmocka_unit_test(validator),    cmocka_unit_test(live),
-        cmocka_unit_test(live_port_of_selection), cmocka_unit_test(alloc_faults),
+        cmocka_unit_test(op_table),
+        cmocka_unit_test(shape_rules),
+        cmocka_unit_test(errors_stick),
+        cmocka_unit_test(readers_and_edges),
+        cmocka_unit_test(validator),
+        cmocka_unit_test(live),
+        cmocka_unit_test(live_port_of_selection),
+        cmocka_unit_test(alloc_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,8 +18,10 @@ static void print_attr(const struct node *n, struct text_buf *b)
 
 static void print_ports(const struct value *v, struct text_buf *b)
 {
-    static const struct { unsigned port; const char *name; } ports[] = {
-        {PORT_LOGITS, "logits"}, {PORT_ARGMAX, "argmax"}, {PORT_HIDDEN, "hidden"}};
+    static const struct {
+        unsigned port;
+        const char *name;
+    } ports[] = {{PORT_LOGITS, "logits"}, {PORT_ARGMAX, "argmax"}, {PORT_HIDDEN, "hidden"}};
     for (size_t p = 0; p < sizeof ports / sizeof ports[0]; p++)
         if (v->port & ports[p].port)
             text_buf_printf(b, " port=%s", ports[p].name);

@@ -1,6 +1,6 @@
-/* Graphs out of rows of the fusion table, for tests: a graph in which a variant fires, each of its
- * needs missed, an inner value made to leave, operands commuted. Shapes come from the ops' rules and
- * the needs, so a new row needs nothing here; a new need kind needs a case in generate_setup.
+/* Graphs out of rows of the fusion table, for tests: one in which a variant fires, each of its
+ * needs missed, an inner value made to leave, operands commuted. Shapes come from the ops' rules
+ * and the needs, so a new row needs nothing here; a new need kind needs a case in generate_setup.
  *
  *     struct generated out;
  *     sinter_status s = generate_fires(host, table, variant, line, &out, &err);
@@ -26,7 +26,7 @@ struct generator {
     struct graph *g;
     const struct fuse_variant *v;
     struct need need[12];
-    int n_need, miss; /* need[miss] must fail; -1: none */
+    int n_need, miss;  /* need[miss] must fail; -1: none */
     int leak, commute; /* slot made to leave; node whose operands are exchanged; -1: none */
     int d, n_head;
     enum quant_type type, other_type; /* other_type: of the last repetition, for same_type */
@@ -92,8 +92,8 @@ static inline int generate_score(struct generator *x, int state)
     if (state < 0)
         state = generate_kv(x, n_head / 2 ? n_head / 2 : 1, d, d);
     x->score_state = state;
-    return generate_op(x, OP_QK, (union attr){.QK = {0.25f, 0, 0}}, generate_act(x, n_head, d), state,
-                       -1);
+    union attr at = {.QK = {0.25f, 0, 0}};
+    return generate_op(x, OP_QK, at, generate_act(x, n_head, d), state, -1);
 }
 
 /* Does a need of this kind, that is to hold, name the slot? */
@@ -158,9 +158,9 @@ static inline int generate_operand(struct generator *x, const struct fuse_var_no
                    : generate_port(x, &x->ids, PORT_IDS);
     case 't':
         if (x->table < 0)
-            x->table = generate_op(x, OP_ROPE_TABLE,
-                                   (union attr){.ROPE_TABLE = {d_head & ~1, 1e4f, 1}},
-                                   generate_port(x, &x->pos, PORT_POS), -1, -1);
+            x->table =
+                generate_op(x, OP_ROPE_TABLE, (union attr){.ROPE_TABLE = {d_head & ~1, 1e4f, 1}},
+                            generate_port(x, &x->pos, PORT_POS), -1, -1);
         return x->table;
     case 'c':
         return generate_score(x, vn->op == OP_PV ? bound[vn->in[1]] : -1);
@@ -183,12 +183,11 @@ static inline int generate_operand(struct generator *x, const struct fuse_var_no
         break;
     }
     if (vn->op == OP_STATE_WRITE) /* snapshots of some other convolution */
-        return graph_out(x->g,
-                         generate_op(x, OP_CONV1D, (union attr){.CONV1D = {2}},
-                                     generate_act(x, 1, x->d),
-                                     generate_weight(x, QUANT_F32, x->d, 4, 1),
-                                     generate_rec(x, x->d)),
-                         1);
+        return graph_out(
+            x->g,
+            generate_op(x, OP_CONV1D, (union attr){.CONV1D = {2}}, generate_act(x, 1, x->d),
+                        generate_weight(x, QUANT_F32, x->d, 4, 1), generate_rec(x, x->d)),
+            1);
     if (vn->op == OP_KV_WRITE) {
         struct shape have = first >= 0 ? s : (struct shape){0, 1, kv_head, 2 * d_head};
         return generate_act(x, have.n_head, i == 1 && first >= 0 ? have.d - d_head : d_head);
@@ -347,21 +346,36 @@ static inline void generate_nodes(struct generator *x)
     }
 }
 
+/* Needs of the row, then of the line. */
+static inline int generate_all_needs(const struct fuse_variant *v, const struct fuse_line *line,
+                                     struct need need[12])
+{
+    int n = 0;
+    for (int i = 0; i < 6 && v->row->need[i].kind != NEED_NONE; i++)
+        need[n++] = v->row->need[i];
+    for (int i = 0; line && i < 6 && line->need[i].kind != NEED_NONE; i++)
+        need[n++] = line->need[i];
+    return n;
+}
+
 static inline sinter_status generate(sinter_host *host, const struct fuse_table *t,
                                      const struct fuse_variant *v, const struct fuse_line *line,
                                      int miss, int leak, int commute, struct generated *out,
                                      sinter_error *err)
 {
-    struct generator x = {.v = v, .miss = miss, .leak = leak, .commute = commute, .out = out,
-                          .ids = -1, .pos = -1, .out_rows = -1, .table = -1, .score_state = -1};
+    struct generator x = {.v = v,
+                          .miss = miss,
+                          .leak = leak,
+                          .commute = commute,
+                          .out = out,
+                          .ids = -1,
+                          .pos = -1,
+                          .out_rows = -1,
+                          .table = -1,
+                          .score_state = -1};
     (void)t;
     memset(out, 0, sizeof *out);
-    for (int l = 0; l < 2; l++)
-        for (int i = 0; i < 6 && (l == 0 || line); i++) {
-            const struct need *n = l == 0 ? &v->row->need[i] : &line->need[i];
-            if (n->kind != NEED_NONE)
-                x.need[x.n_need++] = *n;
-        }
+    x.n_need = generate_all_needs(v, line, x.need);
     TRY(graph_create(host, v->label, &x.g, err));
     generate_setup(&x);
     generate_nodes(&x);
@@ -395,22 +409,6 @@ static inline sinter_status generate_fires(sinter_host *host, const struct fuse_
     return generate(host, t, v, line, -1, -1, -1, out, err);
 }
 
-/* Needs of row, then line, counted together. */
-static inline int generate_n_need(const struct fuse_variant *v, const struct fuse_line *line)
-{
-    int n = 0;
-    for (int i = 0; i < 6; i++)
-        n += (v->row->need[i].kind != NEED_NONE) + (line && line->need[i].kind != NEED_NONE);
-    return n;
-}
-
-static inline struct need generate_need(const struct fuse_variant *v, const struct fuse_line *line,
-                                        int need)
-{
-    int n_row = generate_n_need(v, NULL);
-    return line && need >= n_row ? line->need[need - n_row] : v->row->need[need];
-}
-
 /* Does the need say anything about this variant? */
 static inline bool generate_has_name(const struct fuse_variant *v, int name)
 {
@@ -420,7 +418,7 @@ static inline bool generate_has_name(const struct fuse_variant *v, int name)
     return false;
 }
 
-/* As fires, but need number `need` fails. */
+/* As fires, but need number `need` of generate_all_needs fails. */
 static inline sinter_status generate_near_miss(sinter_host *host, const struct fuse_table *t,
                                                const struct fuse_variant *v,
                                                const struct fuse_line *line, int need,
