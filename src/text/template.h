@@ -22,7 +22,7 @@ struct template_limits {
     uint64_t n_step;     /* nodes, elements and 16-byte pieces worked on; default 50 million */
     size_t output_bytes; /* of the text and of each captured piece; default 64 MiB */
     size_t memory_bytes; /* of all values; default 256 MiB */
-    int depth;           /* of evaluation, macro calls and data; default 200, at most 200 */
+    int depth;           /* of evaluation, macro calls and data; default 500, at most 1000 */
 };
 
 /* `source` is UTF-8 and copied. Errors: SINTER_E_DATA (syntax), SINTER_E_UNSUPPORTED (a construct
