@@ -1,5 +1,5 @@
 /* The avx512 level. */
-#include "backend/cpu/gemm_c.h"
+#include "backend/cpu/gemm_avx512.h"
 
 #include "backend/cpu/attention_impl.h"
 #include "backend/cpu/vec_impl.h"
