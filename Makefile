@@ -37,7 +37,7 @@ $(DIR)/build.ninja: | setup
 		-DCMAKE_INSTALL_PREFIX="$(PREFIX)"
 
 program: $(DIR)/build.ninja | setup
-	@ninja --quiet -C "$(DIR)" -j $(JOBS) sinter
+	@ninja --quiet -C "$(DIR)" -j $(JOBS) sinter >&2
 build: $(DIR)/build.ninja | setup
 	@ninja -C "$(DIR)" -j $(JOBS)
 

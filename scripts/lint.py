@@ -91,9 +91,12 @@ class Tree:
         for f in self.files:
             for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', f.text, re.M) if f.is_c else ():
                 users.setdefault("src/" + name, []).append(f)
-        for f in self.files:
-            if f.ext == ".h" and f.in_src and users.get(f.path):
-                f.is_test = all(u.is_test for u in users[f.path])
+        found = True
+        while found:  # such a header may include another one
+            found = [f for f in self.files if f.ext == ".h" and f.in_src and not f.is_test
+                     and f.path in users and all(u.is_test for u in users[f.path])]
+            for f in found:
+                f.is_test = True
 
     def module_of(self, path):
         """The module that src/path belongs to: the longest name that fits."""
