@@ -37,13 +37,38 @@ static void set_last(const struct native_kind *kind, struct plan *p)
             p->buf[b].last = p->n_step;
 }
 
+static int root(const struct plan *p, int b)
+{
+    while (p->buf[b].alias >= 0)
+        b = p->buf[b].alias;
+    return b;
+}
+
+/* Whoever read b, or a buffer whose bytes b took over, since the barrier that s stands behind, cut
+ * its share as s does: then each thread overwrites only what it alone has read. */
+static bool readers_agree(const struct native_kind *kind, const struct plan *p, int s,
+                          const struct buf *b)
+{
+    struct read read[PLAN_MAX_READ];
+    int home = root(p, (int)(b - p->buf));
+    for (int i = barrier_before(p, s); i < s; i++) {
+        int n = plan_reads(kind, p, i, read);
+        for (int j = 0; j < n; j++) {
+            int r = p->buf_of[read[j].form][read[j].value];
+            if (root(p, r) == home &&
+                (p->step[i].share != p->step[s].share || p->step[i].unit != p->step[s].unit))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* May `out` take over the bytes of `in` in step s? The input dies here, has the same bytes and
  * share, and is no port; whoever else read it did so before the barrier that s stands behind, or
  * cut it as s does. */
 static bool can_take_over(const struct native_kind *kind, const struct plan *p, int s,
                           const struct buf *out, const struct buf *in)
 {
-    struct read read[PLAN_MAX_READ];
     if (in->writer < 0 || in->last != s || in->bytes != out->bytes || in->copies != out->copies ||
         in->share != out->share || in->form != out->form || is_out_port(p, in->value))
         return false;
@@ -51,14 +76,7 @@ static bool can_take_over(const struct native_kind *kind, const struct plan *p, 
     const struct shape a = p->graph->value[in->value].shape, b = p->graph->value[out->value].shape;
     if (w->unit != step->unit || w->n_head_kv != step->n_head_kv || !shape_equal(a, b))
         return false;
-    for (int i = barrier_before(p, s); i < s; i++) {
-        int n = plan_reads(kind, p, i, read);
-        for (int j = 0; j < n; j++)
-            if (read[j].value == in->value && read[j].form == in->form &&
-                (p->step[i].share != step->share || p->step[i].unit != step->unit))
-                return false;
-    }
-    return true;
+    return readers_agree(kind, p, s, in);
 }
 
 static void take_over(const struct native_kind *kind, struct plan *p, int s)
@@ -79,13 +97,6 @@ static void take_over(const struct native_kind *kind, struct plan *p, int s)
         if (can_take_over(kind, p, s, &p->buf[b_out], &p->buf[b_in]))
             p->buf[b_out].alias = b_in;
     }
-}
-
-static int root(const struct plan *p, int b)
-{
-    while (p->buf[b].alias >= 0)
-        b = p->buf[b].alias;
-    return b;
 }
 
 void plan_liveness(const struct native_kind *kind, struct plan *p)
@@ -180,7 +191,6 @@ static bool meet(const struct buf *a, const struct buf *b)
 /* Does anything alive in step s share bytes with what s writes? */
 static bool step_overlaps(const struct native_kind *kind, const struct plan *p, int s)
 {
-    (void)kind;
     for (int o = 0; o < p->n_buf; o++) {
         const struct buf *out = &p->buf[o];
         if (out->writer != s)
@@ -190,7 +200,10 @@ static bool step_overlaps(const struct native_kind *kind, const struct plan *p, 
             int dies = in->last >= p->n_step ? p->n_step + 1 : barrier_after(p, in->last);
             if (b == o || in->writer > s || dies <= s || !meet(out, in))
                 continue;
-            if (in->writer == s || !is_pair(p, s, out, in))
+            if (in->writer != s && is_pair(p, s, out, in))
+                continue;
+            bool chain = in->last < s && out->alias >= 0 && root(p, o) == root(p, b);
+            if (in->writer == s || !chain || !readers_agree(kind, p, s, in))
                 return true;
         }
     }
