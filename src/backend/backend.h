@@ -18,15 +18,15 @@ struct backend {
                           const struct weight_source *src, struct weights **out,
                           sinter_error *err);
     void (*unload)(struct device *d, struct weights *w);
-    sinter_status (*weight_bytes)(struct device *d, struct graph *const *graph, int n_graph,
-                                  size_t *bytes, sinter_error *err);
+    /* What loading and building would take; nothing is made. */
+    sinter_status (*bytes)(struct device *d, struct graph *graph, const struct state_options *so,
+                           const struct exec_options *o, struct device_bytes *bytes,
+                           sinter_error *err);
     sinter_status (*refuse)(struct device *d, const struct graph *g, sinter_error *err);
     sinter_status (*build)(struct device *d, const struct graph *g, const struct weights *w,
                            struct state_pool *state, const struct exec_options *o,
                            struct exec **out, sinter_error *err);
     void (*free)(struct exec *x);
-    sinter_status (*plan)(struct device *d, const struct graph *g, const struct plan_key *key,
-                          const struct exec_options *o, struct plan **out, sinter_error *err);
     sinter_status (*pool_make)(struct device *d, const struct graph *g,
                                const struct state_options *o, struct state_pool **out,
                                sinter_error *err);
@@ -44,13 +44,20 @@ struct backend {
     sinter_status (*submit)(struct exec *x, const struct batch *b, sinter_error *err);
     sinter_status (*wait)(struct exec *x, struct result *out, sinter_error *err);
     sinter_status (*commit)(struct seq *s, int n_row, sinter_error *err);
+    sinter_status (*report)(struct device *d, struct exec *x, enum device_report what, bool json,
+                            struct text_buf *b, sinter_error *err);
+    struct exec_summary (*summary)(const struct exec *x);
+    /* Measures the device; NULL where there is nothing to measure. */
+    sinter_status (*measure)(sinter_host *host, double *read_rate, double *int8_rate,
+                             sinter_error *err);
+    sinter_status (*bench)(sinter_host *host, bool json, struct text_buf *b, sinter_error *err);
 };
 
 /* All but name, what and open, for a native kind. */
 #define BACKEND_NATIVE                                                                             \
     .close = native_close, .load = native_load, .unload = native_unload,                           \
-    .weight_bytes = native_weight_bytes, .refuse = native_refuse, .build = native_build,           \
-    .free = exec_free, .plan = native_plan, .pool_make = native_pool_make,                         \
+    .bytes = native_bytes, .refuse = native_refuse, .build = native_build, .free = exec_free,      \
+    .report = native_report, .summary = native_summary, .pool_make = native_pool_make,             \
     .pool_free = state_pool_free, .fork = seq_fork, .drop = seq_drop, .rows = seq_rows,            \
     .trim = seq_trim, .save = native_save, .restore = native_restore, .reserve = exec_reserve,     \
     .submit = exec_submit, .wait = exec_wait, .commit = seq_commit

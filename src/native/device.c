@@ -78,16 +78,6 @@ void native_unload(struct device *d, struct weights *w)
     weights_free(w);
 }
 
-sinter_status native_weight_bytes(struct device *d, struct graph *const *graph, int n_graph,
-                                  size_t *bytes, sinter_error *err)
-{
-    struct weights *w;
-    TRY(weights_plan(d->host, d->kind, &d->mem, graph, n_graph, &w, err));
-    *bytes = w->bytes;
-    weights_free(w);
-    return SINTER_OK;
-}
-
 sinter_status native_refuse(struct device *d, const struct graph *g, sinter_error *err)
 {
     struct fuse_key key = { 1, 1, 1, 1 };
@@ -109,19 +99,6 @@ sinter_status native_build(struct device *d, const struct graph *g, const struct
     if (with.n_thread <= 0 || with.n_thread > pool_n_thread(pool))
         with.n_thread = pool_n_thread(pool);
     return exec_create(d->host, d->kind, d->table, g, w, state, &d->mem, pool, &with, out, err);
-}
-
-sinter_status native_plan(struct device *d, const struct graph *g, const struct plan_key *key,
-                          const struct exec_options *o, struct plan **out, sinter_error *err)
-{
-    struct plan_options po = { .n_thread = o->n_thread > 0 ? o->n_thread : 1, .n_key = o->n_ctx,
-                               .fuse = o->fuse, .notes = true };
-    struct plan_bans bans = { 0 };
-    bool own_ban;
-    sinter_status status =
-        plan_create(d->host, d->kind, d->table, g, key, &po, &bans, &own_ban, out, err);
-    host_free(d->host, bans.ban);
-    return status;
 }
 
 sinter_status native_pool_make(struct device *d, const struct graph *g,

@@ -23,19 +23,17 @@ CHECKED sinter_status native_load(struct device *d, struct graph *const *graph, 
                                   const struct weight_source *src, struct weights **out,
                                   sinter_error *err);
 void native_unload(struct device *d, struct weights *w);
-/* Bytes that loading would take. */
-CHECKED sinter_status native_weight_bytes(struct device *d, struct graph *const *graph, int n_graph,
-                                          size_t *bytes, sinter_error *err);
+/* Bytes by class of an exec with these options; nothing is made. */
+struct device_bytes { size_t weights, state, step; };
+CHECKED sinter_status native_bytes(struct device *d, struct graph *graph,
+                                   const struct state_options *so, const struct exec_options *o,
+                                   struct device_bytes *bytes, sinter_error *err);
 /* Every node of the graph has a line: else UNSUPPORTED with the op. */
 CHECKED sinter_status native_refuse(struct device *d, const struct graph *g, sinter_error *err);
 CHECKED sinter_status native_build(struct device *d, const struct graph *g,
                                    const struct weights *w, struct state_pool *state,
                                    const struct exec_options *o, struct exec **out,
                                    sinter_error *err);
-/* A plan for a key, with notes: for `plan` and `fusion explain`; nothing is run. */
-CHECKED sinter_status native_plan(struct device *d, const struct graph *g,
-                                  const struct plan_key *key, const struct exec_options *o,
-                                  struct plan **out, sinter_error *err);
 CHECKED sinter_status native_pool_make(struct device *d, const struct graph *g,
                                        const struct state_options *o, struct state_pool **out,
                                        sinter_error *err);
@@ -43,5 +41,23 @@ CHECKED sinter_status native_save(struct device *d, struct seq *s, int row0, int
                                   struct text_buf *out, sinter_error *err);
 CHECKED sinter_status native_restore(struct device *d, struct seq *s, const void *data,
                                      size_t bytes, sinter_error *err);
+
+/* ---- Reports ---- */
+enum device_report {
+    DEVICE_PLANS,       /* the plans that the exec has made */
+    DEVICE_FUSION,      /* counters */
+    DEVICE_FUSION_LIST, /* the table with the backend's lines */
+    DEVICE_FUSION_WHY,  /* explain, for a decode step and a full chunk */
+    DEVICE_PROFILE      /* time per row of the table, sorted */
+};
+CHECKED sinter_status native_report(struct device *d, struct exec *x, enum device_report what,
+                                    bool json, struct text_buf *b, sinter_error *err);
+struct exec_summary {
+    uint64_t n_plan;           /* plans made */
+    int barriers_per_layer;    /* of the plan of one row; 0 if there is none */
+    int n_fallback;            /* fused rows that the plan of one row runs as slow loops */
+    size_t step_bytes;
+};
+struct exec_summary native_summary(const struct exec *x);
 
 #endif

@@ -60,42 +60,14 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
     return SINTER_OK;
 }
 
-struct exec_options engine_exec_options(const sinter_engine *e)
+struct exec_options engine_exec_options(sinter_host *h, const sinter_engine_options *o)
 {
-    const struct options *host = host_options(e->host);
-    return (struct exec_options){ .n_thread = e->o.n_thread, .n_ctx = e->o.n_ctx,
-                                  .n_chunk = e->o.n_chunk, .n_seq = e->o.n_session,
+    const struct options *host = host_options(h);
+    return (struct exec_options){ .n_thread = o->n_thread, .n_ctx = o->n_ctx,
+                                  .n_chunk = o->n_chunk, .n_seq = o->n_session,
                                   .fuse = { .fusion = host->fusion, .disable = host->disable,
                                             .ignore_need = host->ignore_need },
-                                  .profile = e->o.profile };
-}
-
-/* The largest plan's buffers: all rows of a full chunk. */
-static sinter_status step_bytes(struct model_home *home, struct graph *graph,
-                                const sinter_engine_options *o, size_t *bytes, sinter_error *err)
-{
-    const struct options *host = host_options(graph->arena.host);
-    struct exec_options eo = { .n_thread = o->n_thread ? o->n_thread : 1, .n_ctx = o->n_ctx,
-                               .n_chunk = o->n_chunk, .n_seq = o->n_session,
-                               .fuse = { .fusion = host->fusion, .disable = host->disable,
-                                         .ignore_need = host->ignore_need } };
-    struct plan_key key = { .row_lo = 1, .row_hi = o->n_chunk, .out_cap = o->n_session,
-                            .seq_cap = o->n_session, .ports = PORT_LOGITS };
-    key.out_cap = key.out_cap < 4 ? 4 : key.out_cap;
-    struct plan *p;
-    TRY(home->backend->plan(home->device, graph, &key, &eo, &p, err));
-    *bytes = p->bytes + (p->scratch + p->score) * (size_t)eo.n_thread;
-    plan_free(p);
-    return SINTER_OK;
-}
-
-sinter_status engine_bytes(struct model_home *home, struct graph *graph,
-                           const sinter_engine_options *o, const struct state_options *so,
-                           struct engine_bytes *bytes, sinter_error *err)
-{
-    TRY(home->backend->weight_bytes(home->device, &graph, 1, &bytes->weights, err));
-    bytes->state = state_bytes_for(graph->slot, graph->n_slot, so);
-    return step_bytes(home, graph, o, &bytes->step, err);
+                                  .profile = o->profile };
 }
 
 static size_t budget(const sinter_host *host)
@@ -107,7 +79,7 @@ static size_t budget(const sinter_host *host)
     return pages > 0 && each > 0 ? (size_t)pages * (size_t)each : SIZE_MAX;
 }
 
-sinter_status engine_admit(sinter_host *host, const struct engine_bytes *b, bool loaded,
+sinter_status engine_admit(sinter_host *host, const struct device_bytes *b, bool loaded,
                            sinter_error *err)
 {
     size_t want = b->state + b->step + (loaded ? 0 : b->weights), used = host_usage(host).bytes;
@@ -149,12 +121,12 @@ static sinter_status load(sinter_engine *e, sinter_error *err)
 static sinter_status build(sinter_engine *e, const struct backend *backend, sinter_error *err)
 {
     struct model_variant variant = { .n_ctx = e->o.n_ctx, .argmax = true };
-    struct exec_options eo = engine_exec_options(e);
-    struct engine_bytes bytes;
+    struct exec_options eo = engine_exec_options(e->host, &e->o);
+    struct device_bytes bytes;
     TRY(model_find_home(e->model, backend, &e->home, err));
     TRY(model_graph(e->model->model, &variant, &e->graph, err));
     TRY(backend->refuse(e->home->device, e->graph, err));
-    TRY(engine_bytes(e->home, e->graph, &e->o, &e->state_o, &bytes, err));
+    TRY(backend->bytes(e->home->device, e->graph, &e->state_o, &eo, &bytes, err));
     TRY(engine_admit(e->host, &bytes, e->home->weights != NULL, err));
     TRY(backend->pool_make(e->home->device, e->graph, &e->state_o, &e->state, err));
     TRY(load(e, err));

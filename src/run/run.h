@@ -59,15 +59,9 @@ CHECKED sinter_status engine_options(sinter_model *model, const sinter_engine_op
                                      sinter_engine_options *o, struct state_options *state,
                                      const struct backend **backend, sinter_error *err);
 void model_unref(sinter_model *model);
-struct exec_options engine_exec_options(const sinter_engine *e);
-
-/* Bytes an engine takes, by class. */
-struct engine_bytes { size_t weights, state, step; };
-CHECKED sinter_status engine_bytes(struct model_home *home, struct graph *graph,
-                                   const sinter_engine_options *o, const struct state_options *so,
-                                   struct engine_bytes *bytes, sinter_error *err);
+struct exec_options engine_exec_options(sinter_host *host, const sinter_engine_options *o);
 /* Refuses what the budget (option memory, else the machine's memory) cannot hold. */
-CHECKED sinter_status engine_admit(sinter_host *host, const struct engine_bytes *b, bool loaded,
+CHECKED sinter_status engine_admit(sinter_host *host, const struct device_bytes *b, bool loaded,
                                    sinter_error *err);
 CHECKED sinter_status model_find_home(sinter_model *m, const struct backend *backend,
                                       struct model_home **out, sinter_error *err);

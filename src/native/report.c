@@ -1,0 +1,176 @@
+/* What a native device tells: bytes, plans, counters, explanations, profile. */
+#include "native/device.h"
+
+#include <stdlib.h>
+
+/* A plan for a key, with the matcher's notes; nothing is run. */
+static sinter_status plan_for(struct device *d, const struct graph *g, const struct plan_key *key,
+                              const struct exec_options *o, struct plan **out, sinter_error *err)
+{
+    struct plan_options po = { .n_thread = o->n_thread > 0 ? o->n_thread : 1, .n_key = o->n_ctx,
+                               .fuse = o->fuse, .notes = true };
+    struct plan_bans bans = { 0 };
+    bool own_ban;
+    sinter_status status =
+        plan_create(d->host, d->kind, d->table, g, key, &po, &bans, &own_ban, out, err);
+    host_free(d->host, bans.ban);
+    return status;
+}
+
+static int at_least(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* A full chunk whose last rows are wanted: the largest plan of ordinary use. */
+static struct plan_key chunk_key(const struct native_kind *kind, const struct exec_options *o)
+{
+    int few = kind->rows_few;
+    return (struct plan_key){ .row_lo = o->n_chunk > few ? few + 1 : 1, .row_hi = o->n_chunk,
+                              .out_cap = few ? at_least(few, o->n_seq) : o->n_chunk,
+                              .seq_cap = o->n_seq, .ports = PORT_LOGITS };
+}
+
+static struct plan_key decode_key(const struct native_kind *kind, const struct exec_options *o)
+{
+    int hi = kind->rows_few ? kind->rows_few : o->n_chunk;
+    hi = hi < o->n_chunk ? hi : o->n_chunk;
+    return (struct plan_key){ .row_lo = 1, .row_hi = hi, .out_cap = hi,
+                              .seq_cap = o->n_seq < hi ? o->n_seq : hi, .ports = PORT_LOGITS,
+                              .all_rows = true };
+}
+
+sinter_status native_bytes(struct device *d, struct graph *graph, const struct state_options *so,
+                           const struct exec_options *o, struct device_bytes *bytes,
+                           sinter_error *err)
+{
+    struct plan_key key = chunk_key(d->kind, o);
+    struct exec_options with = *o;
+    struct weights *w;
+    struct pool *pool;
+    struct plan *p;
+    TRY(host_pool(d->host, &pool, err));
+    if (with.n_thread <= 0 || with.n_thread > pool_n_thread(pool))
+        with.n_thread = pool_n_thread(pool);
+    TRY(weights_plan(d->host, d->kind, &d->mem, &graph, 1, &w, err));
+    bytes->weights = w->bytes;
+    weights_free(w);
+    bytes->state = state_bytes_for(graph->slot, graph->n_slot, so);
+    TRY(plan_for(d, graph, &key, &with, &p, err));
+    bytes->step = p->bytes + (p->scratch + p->score) * (size_t)with.n_thread;
+    plan_free(p);
+    return SINTER_OK;
+}
+
+static void print_plans(const struct exec *x, struct text_buf *b, bool json)
+{
+    if (json)
+        text_buf_printf(b, "[");
+    for (int i = 0; i < x->n_plan; i++) {
+        if (json && i)
+            text_buf_printf(b, ",");
+        plan_print(x->plan[i], b, json);
+    }
+    if (json)
+        text_buf_printf(b, "]\n");
+}
+
+static sinter_status explain(struct device *d, const struct exec *x, struct text_buf *b, bool json,
+                             sinter_error *err)
+{
+    const struct plan_key key[2] = { decode_key(d->kind, &x->o), chunk_key(d->kind, &x->o) };
+    static const char *const name[2] = { "decode", "prefill" };
+    if (json)
+        text_buf_printf(b, "{");
+    for (int i = 0; i < 2; i++) {
+        struct plan *p;
+        TRY(plan_for(d, x->graph, &key[i], &x->o, &p, err));
+        if (json)
+            text_buf_printf(b, "%s\"%s\":", i ? "," : "", name[i]);
+        else
+            text_buf_printf(b, "%s (rows %d..%d)\n", name[i], key[i].row_lo, key[i].row_hi);
+        fuse_explain_print(d->table, p->graph, p->match, b, json);
+        plan_free(p);
+    }
+    if (json)
+        text_buf_printf(b, "}\n");
+    return SINTER_OK;
+}
+
+struct prof_row { const char *label; uint64_t ns, calls; };
+
+static int by_time(const void *a, const void *b)
+{
+    const struct prof_row *x = a, *y = b;
+    return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+static sinter_status profile(const struct device *d, const struct exec *x, struct text_buf *b,
+                             bool json, sinter_error *err)
+{
+    struct prof_row *row;
+    uint64_t total = 0;
+    int n = 0;
+    NEW(d->host, row, d->table->n_variant + 1, err);
+    for (int i = 0; i <= d->table->n_variant; i++) {
+        if (!x->prof[i].calls)
+            continue;
+        const char *label = i < d->table->n_variant ? d->table->variant[i].label : "(to int8)";
+        row[n++] = (struct prof_row){ label, x->prof[i].ns, x->prof[i].calls };
+        total += x->prof[i].ns;
+    }
+    qsort(row, (size_t)n, sizeof *row, by_time);
+    text_buf_printf(b, json ? "[" : "%-28s %10s %12s %7s %10s\n", "row", "calls", "ms", "share",
+                    "us/call");
+    for (int i = 0; i < n; i++)
+        text_buf_printf(b,
+                        json ? "%s{\"label\":\"%s\",\"calls\":%llu,\"ms\":%.3f,\"share\":%.4f,"
+                               "\"us_per_call\":%.3f}"
+                             : "%s%-28s %10llu %12.3f %6.1f%% %10.2f\n",
+                        json && i ? "," : "", row[i].label, (unsigned long long)row[i].calls,
+                        (double)row[i].ns * 1e-6,
+                        (json ? 1 : 100) * (double)row[i].ns / (double)total,
+                        (double)row[i].ns * 1e-3 / (double)row[i].calls);
+    if (json)
+        text_buf_printf(b, "]\n");
+    host_free(d->host, row);
+    return SINTER_OK;
+}
+
+sinter_status native_report(struct device *d, struct exec *x, enum device_report what, bool json,
+                            struct text_buf *b, sinter_error *err)
+{
+    switch (what) {
+    case DEVICE_PLANS:
+        print_plans(x, b, json);
+        break;
+    case DEVICE_FUSION:
+        fuse_stats_print(d->stats, true, b, json);
+        break;
+    case DEVICE_FUSION_LIST:
+        fuse_list_print(d->table, b, json);
+        break;
+    case DEVICE_FUSION_WHY:
+        TRY(explain(d, x, b, json, err));
+        break;
+    case DEVICE_PROFILE:
+        TRY(profile(d, x, b, json, err));
+        break;
+    }
+    return SINTER_OK;
+}
+
+struct exec_summary native_summary(const struct exec *x)
+{
+    struct exec_summary s = { .n_plan = x->n_made, .step_bytes = exec_bytes(x) };
+    for (int i = 0; i < x->n_plan; i++) {
+        const struct plan *p = x->plan[i];
+        if (p->key.row_lo > 1)
+            continue;
+        int barriers = plan_barriers_per_layer(p);
+        s.barriers_per_layer = at_least(s.barriers_per_layer, barriers);
+        for (int j = 0; j < p->n_step; j++)
+            s.n_fallback += p->step[j].loop && (!j || p->step[j - 1].loop != p->step[j].loop);
+    }
+    return s;
+}
