@@ -15,8 +15,7 @@ struct backend {
     CHECKED sinter_status (*open)(sinter_host *host, struct device **out, sinter_error *err);
     void (*close)(struct device *d);
     sinter_status (*load)(struct device *d, struct graph *const *graph, int n_graph,
-                          const struct weight_source *src, struct weights **out,
-                          sinter_error *err);
+                          const struct weight_source *src, struct weights **out, sinter_error *err);
     void (*unload)(struct device *d, struct weights *w);
     /* What loading and building would take; nothing is made. */
     sinter_status (*bytes)(struct device *d, struct graph *graph, const struct state_options *so,
@@ -36,8 +35,8 @@ struct backend {
     void (*drop)(struct seq *s);
     int (*rows)(const struct seq *s);
     sinter_status (*trim)(struct seq *s, int n_row, sinter_error *err);
-    sinter_status (*save)(struct device *d, struct seq *s, int row0, int row1,
-                          struct text_buf *out, sinter_error *err);
+    sinter_status (*save)(struct device *d, struct seq *s, int row0, int row1, struct text_buf *out,
+                          sinter_error *err);
     sinter_status (*restore)(struct device *d, struct seq *s, const void *data, size_t bytes,
                              sinter_error *err);
     sinter_status (*reserve)(struct exec *x, const struct batch *b, sinter_error *err);
@@ -55,18 +54,17 @@ struct backend {
 
 /* All but name, what and open, for a native kind. */
 #define BACKEND_NATIVE                                                                             \
-    .close = native_close, .load = native_load, .unload = native_unload,                           \
-    .bytes = native_bytes, .refuse = native_refuse, .build = native_build, .free = exec_free,      \
-    .report = native_report, .summary = native_summary, .pool_make = native_pool_make,             \
-    .pool_free = state_pool_free, .fork = seq_fork, .drop = seq_drop, .rows = seq_rows,            \
-    .trim = seq_trim, .save = native_save, .restore = native_restore, .reserve = exec_reserve,     \
-    .submit = exec_submit, .wait = exec_wait, .commit = seq_commit
+    .close = native_close, .load = native_load, .unload = native_unload, .bytes = native_bytes,    \
+    .refuse = native_refuse, .build = native_build, .free = exec_free, .report = native_report,    \
+    .summary = native_summary, .pool_make = native_pool_make, .pool_free = state_pool_free,        \
+    .fork = seq_fork, .drop = seq_drop, .rows = seq_rows, .trim = seq_trim, .save = native_save,   \
+    .restore = native_restore, .reserve = exec_reserve, .submit = exec_submit, .wait = exec_wait,  \
+    .commit = seq_commit
 
 /* One row each in backends.def. */
 extern const struct backend *const backend_list[];
 extern const int backend_n;
 /* An unknown name: DEVICE error that lists what can be given. */
-CHECKED sinter_status backend_find(const char *name, const struct backend **out,
-                                   sinter_error *err);
+CHECKED sinter_status backend_find(const char *name, const struct backend **out, sinter_error *err);
 
 #endif

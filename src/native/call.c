@@ -80,8 +80,8 @@ static char *value_mem(const struct call *c, int value)
 static int64_t rows_cap(const struct call *c, const struct value *v)
 {
     const struct plan_key *k = &c->exec->cur->key;
-    const int cap[] = { [AXIS_TOK] = k->row_hi, [AXIS_OUT] = k->out_cap, [AXIS_SEQ] = k->seq_cap,
-                        [AXIS_ONE] = 1 };
+    const int cap[] = {
+        [AXIS_TOK] = k->row_hi, [AXIS_OUT] = k->out_cap, [AXIS_SEQ] = k->seq_cap, [AXIS_ONE] = 1};
     return (int64_t)cap[v->shape.axis] * v->shape.mult;
 }
 
@@ -97,11 +97,11 @@ static struct int8_rows int8_of(const struct call *c, int b)
     char *mem = buf_mem(c, b);
     char *scale = mem + align64(n * n_block * 32);
     char *sum = scale + align64(n * n_block * sizeof(float));
-    return (struct int8_rows){ .code = (int8_t *)mem,
-                               .scale = (float *)(void *)scale,
-                               .sum = (int32_t *)(void *)sum,
-                               .code_stride = n_block * 32,
-                               .n_block = (int)n_block };
+    return (struct int8_rows){.code = (int8_t *)mem,
+                              .scale = (float *)(void *)scale,
+                              .sum = (int32_t *)(void *)sum,
+                              .code_stride = n_block * 32,
+                              .n_block = (int)n_block};
 }
 
 const float *arg_f32(const struct call *c, int name, int rep)
@@ -192,13 +192,13 @@ void call_convert(const struct call *c)
     const float *x = (const float *)(const void *)value_mem(c, value);
     struct int8_rows q = int8_of(c, buf_index(c, value, FORM_INT8));
     int len = row_len(v), n = axis_rows(c, v->shape.axis);
-    struct span mine = { 0, n };
+    struct span mine = {0, n};
     if (c->step->share == SHARE_ROW)
         mine = call_span(c, n, 1);
     for (int r = mine.lo * v->shape.mult; r < mine.hi * v->shape.mult; r++) {
         size_t block = (size_t)r * (size_t)q.n_block;
-        c->exec->kind->to_int8(x + (size_t)r * (size_t)len, len,
-                               q.code + (size_t)r * q.code_stride, q.scale + block, q.sum + block);
+        c->exec->kind->to_int8(x + (size_t)r * (size_t)len, len, q.code + (size_t)r * q.code_stride,
+                               q.scale + block, q.sum + block);
     }
 }
 
@@ -223,7 +223,7 @@ struct span call_span(const struct call *c, int n, int unit)
     int n_unit = (n + unit - 1) / unit;
     int lo = (int)((int64_t)n_unit * c->thread / c->n_thread) * unit;
     int hi = (int)((int64_t)n_unit * (c->thread + 1) / c->n_thread) * unit;
-    return (struct span){ lo < n ? lo : n, hi < n ? hi : n };
+    return (struct span){lo < n ? lo : n, hi < n ? hi : n};
 }
 
 static enum share share_of(const struct call *c)
@@ -235,27 +235,27 @@ struct span call_rows(const struct call *c, int name)
 {
     const struct value *v = val(c, name, 0);
     int n = axis_rows(c, v->shape.axis);
-    struct span all = { 0, n }, none = { 0, 0 };
+    struct span all = {0, n}, none = {0, 0};
     struct span s = all;
     if (c->tile1 >= 0)
-        s = (struct span){ c->tile0, c->tile1 };
+        s = (struct span){c->tile0, c->tile1};
     else if (share_of(c) == SHARE_ROW)
         s = call_span(c, n, 1);
     else if (share_of(c) == SHARE_ONE)
         s = c->thread == 0 ? all : none;
-    return (struct span){ s.lo * v->shape.mult, s.hi * v->shape.mult };
+    return (struct span){s.lo * v->shape.mult, s.hi * v->shape.mult};
 }
 
 struct span call_heads(const struct call *c, int n_head)
 {
     if (share_of(c) != SHARE_HEAD)
-        return (struct span){ 0, n_head };
+        return (struct span){0, n_head};
     int n_kv = c->step->n_head_kv, group = n_head / n_kv > 0 ? n_head / n_kv : 1;
     struct span s = call_span(c, n_kv, 1);
-    return (struct span){ s.lo * group < n_head ? s.lo * group : n_head,
-                          c->thread == c->n_thread - 1 ? n_head
-                          : s.hi * group < n_head      ? s.hi * group
-                                                       : n_head };
+    return (struct span){s.lo * group < n_head ? s.lo * group : n_head,
+                         c->thread == c->n_thread - 1 ? n_head
+                         : s.hi * group < n_head      ? s.hi * group
+                                                      : n_head};
 }
 
 struct span call_cols(const struct call *c, int name, int rep)
@@ -265,9 +265,9 @@ struct span call_cols(const struct call *c, int name, int rep)
     if (share_of(c) == SHARE_COL)
         return call_span(c, len, c->step->unit);
     if (share_of(c) != SHARE_HEAD)
-        return (struct span){ 0, len };
+        return (struct span){0, len};
     struct span s = call_heads(c, v->shape.n_head);
-    return (struct span){ s.lo * v->shape.d, s.hi * v->shape.d };
+    return (struct span){s.lo * v->shape.d, s.hi * v->shape.d};
 }
 
 /* ---- Segments and state --------------------------------------------------------------------- */
@@ -280,7 +280,7 @@ int n_seg(const struct call *c)
 struct seg_view seg(const struct call *c, int i)
 {
     const struct batch_seg *s = &c->exec->batch->seg[i];
-    return (struct seg_view){ s->row0, s->n_row, s->n_past };
+    return (struct seg_view){s->row0, s->n_row, s->n_past};
 }
 
 struct place place(const struct call *c, int name, int row)
@@ -289,7 +289,7 @@ struct place place(const struct call *c, int name, int row)
     int tok = row / v->shape.mult;
     if (v->shape.axis == AXIS_OUT)
         tok = c->exec->out_row[tok];
-    return (struct place){ c->exec->row_seg[tok], c->exec->row_abs[tok] };
+    return (struct place){c->exec->row_seg[tok], c->exec->row_abs[tok]};
 }
 
 static int slot_of(const struct call *c, int name)

@@ -22,17 +22,17 @@ struct call {
     const struct graph *graph; /* for attributes: group_node(c->graph, c->group, OP_…) */
     const struct group *group;
     const struct plan_step *step;
-    void *scratch;             /* the line's bytes per thread, 64-byte aligned */
-    void *shared;              /* the line's bytes for all threads, 64-byte aligned: zero at start */
+    void *scratch; /* the line's bytes per thread, 64-byte aligned */
+    void *shared;  /* the line's bytes for all threads, 64-byte aligned: zero at start */
     int thread, n_thread;
-    int tile0, tile1;          /* rows of a score tile; outside score loops all rows */
+    int tile0, tile1; /* rows of a score tile; outside score loops all rows */
 };
 
 struct int8_rows {
-    int8_t *code;          /* row r: code + r * code_stride; n_block * 32 codes, tail zero */
-    float *scale;          /* row r: scale + r * n_block */
-    int32_t *sum;          /* sum of the block's codes; likewise */
-    size_t code_stride;    /* n_block * 32 */
+    int8_t *code;       /* row r: code + r * code_stride; n_block * 32 codes, tail zero */
+    float *scale;       /* row r: scale + r * n_block */
+    int32_t *sum;       /* sum of the block's codes; likewise */
+    size_t code_stride; /* n_block * 32 */
     int n_block;
 };
 
@@ -45,7 +45,10 @@ const struct value *val(const struct call *c, int name, int rep);
 int n_rep(const struct call *c, int name);
 /* Rows of the value in this step. */
 int rows(const struct call *c, int name);
-static inline int row_len(const struct value *v) { return v->shape.n_head * v->shape.d; }
+static inline int row_len(const struct value *v)
+{
+    return v->shape.n_head * v->shape.d;
+}
 
 /* Inputs: the first value of the name, in the form asked for (planned, never NULL). For a weight
  * with role v or k: its f32 home. */
@@ -72,7 +75,9 @@ float *score(const struct call *c, int name);
 int score_keys(const struct call *c);
 
 /* Shares: this thread's part of n items, cut at multiples of `unit`. */
-struct span { int lo, hi; };
+struct span {
+    int lo, hi;
+};
 struct span call_span(const struct call *c, int n, int unit);
 /* By the step's share: EACH all rows, ROW its rows, ONE all on thread 0, COL/HEAD all rows; the
  * tile inside a score loop. */
@@ -87,9 +92,13 @@ struct span call_heads(const struct call *c, int n_head);
 
 /* Segments, and where a row of a TOK or OUT value stands. */
 int n_seg(const struct call *c);
-struct seg_view { int row0, n_row, n_past; };
+struct seg_view {
+    int row0, n_row, n_past;
+};
 struct seg_view seg(const struct call *c, int i);
-struct place { int seg, row; }; /* row: absolute index in its sequence, n_past + … */
+struct place {
+    int seg, row;
+}; /* row: absolute index in its sequence, n_past + … */
 struct place place(const struct call *c, int name, int row);
 /* The cache of segment i, for the slot that `name` is a version of. */
 struct kv_view arg_kv(const struct call *c, int name, int i);

@@ -30,8 +30,10 @@ sinter_status native_open(sinter_host *host, const struct native_kind *kind,
             close_mem(mem->ctx);
         return host_no_memory(err, 1, sizeof *d, "a device");
     }
-    *d = (struct device){ .host = host, .kind = kind, .close_mem = close_mem,
-                          .mem = { host, host_mem_alloc, host_mem_free, NULL } };
+    *d = (struct device){.host = host,
+                         .kind = kind,
+                         .close_mem = close_mem,
+                         .mem = {host, host_mem_alloc, host_mem_free, NULL}};
     if (mem)
         d->mem = *mem;
     TRY_OUT(fuse_table_create(host, kind->list, &d->table, err));
@@ -80,8 +82,8 @@ void native_unload(struct device *d, struct weights *w)
 
 sinter_status native_refuse(struct device *d, const struct graph *g, sinter_error *err)
 {
-    struct fuse_key key = { 1, 1, 1, 1 };
-    struct fuse_options o = { .fusion = false, .disable = "", .ignore_need = "" };
+    struct fuse_key key = {1, 1, 1, 1};
+    struct fuse_options o = {.fusion = false, .disable = "", .ignore_need = ""};
     struct fuse_result *r;
     TRY(fuse_match(d->host, d->table, g, &key, &o, NULL, 0, false, &r, err));
     fuse_result_free(r);
@@ -108,8 +110,8 @@ sinter_status native_pool_make(struct device *d, const struct graph *g,
     return state_pool_create(d->host, &d->mem, g->slot, g->n_slot, o, out, err);
 }
 
-sinter_status native_save(struct device *d, struct seq *s, int row0, int row1,
-                          struct text_buf *out, sinter_error *err)
+sinter_status native_save(struct device *d, struct seq *s, int row0, int row1, struct text_buf *out,
+                          sinter_error *err)
 {
     access_on(d, true);
     sinter_status status = seq_save(s, row0, row1, out, err);

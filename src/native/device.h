@@ -24,16 +24,17 @@ CHECKED sinter_status native_load(struct device *d, struct graph *const *graph, 
                                   sinter_error *err);
 void native_unload(struct device *d, struct weights *w);
 /* Bytes by class of an exec with these options; nothing is made. */
-struct device_bytes { size_t weights, state, step; };
+struct device_bytes {
+    size_t weights, state, step;
+};
 CHECKED sinter_status native_bytes(struct device *d, struct graph *graph,
                                    const struct state_options *so, const struct exec_options *o,
                                    struct device_bytes *bytes, sinter_error *err);
 /* Every node of the graph has a line: else UNSUPPORTED with the op. */
 CHECKED sinter_status native_refuse(struct device *d, const struct graph *g, sinter_error *err);
-CHECKED sinter_status native_build(struct device *d, const struct graph *g,
-                                   const struct weights *w, struct state_pool *state,
-                                   const struct exec_options *o, struct exec **out,
-                                   sinter_error *err);
+CHECKED sinter_status native_build(struct device *d, const struct graph *g, const struct weights *w,
+                                   struct state_pool *state, const struct exec_options *o,
+                                   struct exec **out, sinter_error *err);
 CHECKED sinter_status native_pool_make(struct device *d, const struct graph *g,
                                        const struct state_options *o, struct state_pool **out,
                                        sinter_error *err);
@@ -53,9 +54,9 @@ enum device_report {
 CHECKED sinter_status native_report(struct device *d, struct exec *x, enum device_report what,
                                     bool json, struct text_buf *b, sinter_error *err);
 struct exec_summary {
-    uint64_t n_plan;           /* plans made */
-    int barriers_per_layer;    /* of the plan of one row; 0 if there is none */
-    int n_fallback;            /* fused rows that the plan of one row runs as slow loops */
+    uint64_t n_plan;        /* plans made */
+    int barriers_per_layer; /* of the plan of one row; 0 if there is none */
+    int n_fallback;         /* fused rows that the plan of one row runs as slow loops */
     size_t step_bytes;
 };
 struct exec_summary native_summary(const struct exec *x);

@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-struct exec_own { const char *name; const struct fuse_variant *variant; };
+struct exec_own {
+    const char *name;
+    const struct fuse_variant *variant;
+};
 
 /* ---- Making and freeing --------------------------------------------------------------------- */
 
@@ -18,8 +21,15 @@ sinter_status exec_create(sinter_host *host, const struct native_kind *kind,
     sinter_status status = SINTER_OK;
     struct exec *x;
     NEW(host, x, 1, err);
-    *x = (struct exec){ .host = host, .kind = kind, .table = table, .graph = graph,
-                        .weights = weights, .state = state, .mem = *mem, .pool = pool, .o = *o };
+    *x = (struct exec){.host = host,
+                       .kind = kind,
+                       .table = table,
+                       .graph = graph,
+                       .weights = weights,
+                       .state = state,
+                       .mem = *mem,
+                       .pool = pool,
+                       .o = *o};
     NEW_OUT(host, x->row_seg, o->n_chunk + 1, err);
     NEW_OUT(host, x->row_abs, o->n_chunk + 1, err);
     NEW_OUT(host, x->out_row, o->n_chunk + 1, err);
@@ -78,7 +88,7 @@ static int least(int a, int b)
 static struct plan_key key_of(const struct exec *x, const struct batch *b)
 {
     int few = x->kind->rows_few;
-    struct plan_key key = { .row_lo = 1, .row_hi = x->o.n_chunk };
+    struct plan_key key = {.row_lo = 1, .row_hi = x->o.n_chunk};
     if (few && b->n_row <= few)
         key.row_hi = least(few, x->o.n_chunk);
     else if (few)
@@ -121,7 +131,7 @@ static sinter_status check_own(struct exec *x, const struct plan *p, sinter_erro
         x->own = block;
         for (int v = 0; v < x->graph->n_value; v++) /* the name of the whole graph outlives plans */
             if (strcmp(x->graph->value[v].name, name) == 0)
-                x->own[x->n_own++] = (struct exec_own){ x->graph->value[v].name, g->variant };
+                x->own[x->n_own++] = (struct exec_own){x->graph->value[v].name, g->variant};
     }
     return SINTER_OK;
 }
@@ -180,9 +190,12 @@ static struct plan *oldest(struct exec *x, int *at)
 static sinter_status make_plan(struct exec *x, const struct plan_key *key, struct plan **out,
                                sinter_error *err)
 {
-    struct plan_options o = { .n_thread = x->o.n_thread, .n_key = x->o.n_ctx, .fuse = x->o.fuse,
-                              .order_seed = x->o.order_seed, .offsets = x->o.offsets,
-                              .offsets_seed = x->o.offsets_seed };
+    struct plan_options o = {.n_thread = x->o.n_thread,
+                             .n_key = x->o.n_ctx,
+                             .fuse = x->o.fuse,
+                             .order_seed = x->o.order_seed,
+                             .offsets = x->o.offsets,
+                             .offsets_seed = x->o.offsets_seed};
     bool own_ban = false;
     struct plan *p;
     TRY(plan_create(x->host, x->kind, x->table, x->graph, key, &o, &x->bans, &own_ban, &p, err));
@@ -308,9 +321,13 @@ static void run_thread(void *ctx, int thread, int n_thread)
     struct exec *x = ctx;
     const struct plan *p = x->cur;
     bool cancelled = false;
-    struct call c = { .exec = x, .graph = p->graph, .thread = thread, .n_thread = n_thread,
-                      .scratch = x->scratch + (size_t)thread * x->scratch_each,
-                      .shared = x->shared, .tile1 = -1 };
+    struct call c = {.exec = x,
+                     .graph = p->graph,
+                     .thread = thread,
+                     .n_thread = n_thread,
+                     .scratch = x->scratch + (size_t)thread * x->scratch_each,
+                     .shared = x->shared,
+                     .tile1 = -1};
     for (int s = 0; s < p->n_step; s++) {
         const struct plan_step *step = &p->step[s];
         uint64_t start = x->o.profile && thread == 0 ? host_clock_ns(x->host) : 0;
@@ -397,9 +414,9 @@ static void find_bad(struct exec *x, const float *logits, int n_vocab)
 static sinter_status copy_results(struct exec *x, sinter_error *err)
 {
     struct result *r = &x->result;
-    const void *src[] = { r->logits, r->hidden, r->argmax };
+    const void *src[] = {r->logits, r->hidden, r->argmax};
     size_t n = (size_t)r->n_out;
-    size_t bytes[] = { n * (size_t)r->n_vocab * 4, n * (size_t)r->d_model * 4, n * 4 };
+    size_t bytes[] = {n * (size_t)r->n_vocab * 4, n * (size_t)r->d_model * 4, n * 4};
     size_t want = 64;
     for (int i = 0; i < 3; i++)
         want += src[i] ? bytes[i] : 0;
@@ -429,7 +446,7 @@ static sinter_status set_result(struct exec *x, sinter_error *err)
 {
     const struct graph *g = x->cur->graph;
     int logits = port_value(g, PORT_LOGITS), hidden = port_value(g, PORT_HIDDEN);
-    x->result = (struct result){ .n_out = x->n_out, .bad = x->bad };
+    x->result = (struct result){.n_out = x->n_out, .bad = x->bad};
     if (logits >= 0)
         x->result.n_vocab = row_len(&g->value[logits]);
     if (hidden >= 0)

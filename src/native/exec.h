@@ -24,7 +24,7 @@ struct weights {
     struct graph_weight *info; /* copies, so that weights outlive the graphs */
     char *names;
     int n;
-    struct weight *weight;     /* by the graphs' weight index */
+    struct weight *weight; /* by the graphs' weight index */
     size_t bytes;
 };
 
@@ -41,14 +41,16 @@ struct exec_options {
     int n_thread;
     int n_ctx, n_chunk, n_seq;
     struct fuse_options fuse;
-    struct fuse_stats *stats;  /* the device's; NULL: none */
+    struct fuse_stats *stats; /* the device's; NULL: none */
     bool profile;
-    uint64_t order_seed;       /* tests */
+    uint64_t order_seed;                            /* tests */
     void (*offsets)(struct plan *p, uint64_t seed); /* tests */
     uint64_t offsets_seed;
 };
 
-struct exec_prof { uint64_t ns, calls; };
+struct exec_prof {
+    uint64_t ns, calls;
+};
 
 enum { EXEC_MAX_PLAN = 24 };
 struct exec {
@@ -64,26 +66,26 @@ struct exec {
     struct plan_bans bans;
     int n_plan;
     struct plan *plan[EXEC_MAX_PLAN];
-    uint64_t n_made, n_step;          /* plans made, steps run: for reports */
-    char *arena;                      /* buffers of the plan that runs */
+    uint64_t n_made, n_step; /* plans made, steps run: for reports */
+    char *arena;             /* buffers of the plan that runs */
     size_t arena_bytes;
-    char *scratch;                    /* per thread: line scratch, then score tile */
+    char *scratch; /* per thread: line scratch, then score tile */
     size_t scratch_bytes, scratch_each;
     char *shared;
     size_t shared_bytes;
-    struct exec_prof *prof;           /* [n_variant + 1]; the last is converts */
-    struct exec_own *own;             /* OWN groups seen, by output name: exact mode */
+    struct exec_prof *prof; /* [n_variant + 1]; the last is converts */
+    struct exec_own *own;   /* OWN groups seen, by output name: exact mode */
     size_t own_cap;
     int n_own;
     /* the step that runs */
     const struct plan *cur;
     const struct batch *batch;
     int n_tok, n_out, n_key;
-    int32_t *row_seg, *row_abs;       /* [n_chunk]: segment and absolute row of a TOK row */
-    int32_t *out_row;                 /* [n_chunk]: TOK row of an OUT row */
-    bool *bad;                        /* [n_chunk] */
+    int32_t *row_seg, *row_abs; /* [n_chunk]: segment and absolute row of a TOK row */
+    int32_t *out_row;           /* [n_chunk]: TOK row of an OUT row */
+    bool *bad;                  /* [n_chunk] */
     struct result result;
-    float *copy;                      /* results, where the device's memory cannot be read */
+    float *copy; /* results, where the device's memory cannot be read */
     size_t copy_bytes;
     bool submitted, cancelled;
 };

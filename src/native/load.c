@@ -56,7 +56,8 @@ static void weight_shape(const struct graph *g, int value, struct weight *w)
 {
     const struct value *v = &g->value[value];
     w->n_mat = w->info->slice.n_mat > 0 ? w->info->slice.n_mat : 1;
-    w->n_row = (int64_t)w->info->slice.n_row * (w->info->slice.n_block > 0 ? w->info->slice.n_block : 1);
+    w->n_row =
+        (int64_t)w->info->slice.n_row * (w->info->slice.n_block > 0 ? w->info->slice.n_block : 1);
     w->n_col = v->shape.d;
     w->type = w->info->type;
 }
@@ -130,9 +131,9 @@ static void pack_rows(void *ctx, int thread, int n_thread)
     }
     float *dst = (float *)(void *)((char *)j->w->data + (size_t)j->mat * j->w->mat_bytes);
     for (int64_t r = lo; r < hi; r++)
-        quant_row(j->w->type)->decode(src + (size_t)(r - lo) * j->row_bytes,
-                                      dst + (size_t)(j->row + r) * (size_t)j->w->n_col,
-                                      (size_t)j->w->n_col);
+        quant_row(j->w->type)
+            ->decode(src + (size_t)(r - lo) * j->row_bytes,
+                     dst + (size_t)(j->row + r) * (size_t)j->w->n_col, (size_t)j->w->n_col);
 }
 
 struct loading {
@@ -151,7 +152,7 @@ static sinter_status load_mat(struct loading *l, const struct weight *w, int mat
     for (int64_t row = 0; row < w->n_row; row += n_block) {
         int64_t n = w->n_row - row < n_block ? w->n_row - row : n_block;
         TRY(l->src->read(l->src->ctx, w->info, mat, row, n, l->block, err));
-        struct pack_job job = { l->w->kind, w, mat, row, n, row_bytes, l->block };
+        struct pack_job job = {l->w->kind, w, mat, row, n, row_bytes, l->block};
         pool_run(l->pool, pool_n_thread(l->pool), pack_rows, &job);
         l->done += (uint64_t)n * row_bytes;
         if (l->src->progress && !l->src->progress(l->src->ctx, l->done, l->total))
@@ -168,8 +169,8 @@ static size_t block_bytes(const struct weights *w)
         if (!w->weight[i].info)
             continue;
         size_t rows64 = 64 * quant_bytes(w->weight[i].type, (size_t)w->weight[i].n_col);
-        size_t all = (size_t)w->weight[i].n_row * quant_bytes(w->weight[i].type,
-                                                              (size_t)w->weight[i].n_col);
+        size_t all =
+            (size_t)w->weight[i].n_row * quant_bytes(w->weight[i].type, (size_t)w->weight[i].n_col);
         size_t need = rows64 < all ? rows64 : all;
         most = need > most ? need : most;
     }
@@ -180,7 +181,7 @@ sinter_status weights_load(struct weights *w, const struct weight_source *src, s
                            sinter_error *err)
 {
     sinter_status status = SINTER_OK;
-    struct loading l = { .w = w, .src = src, .pool = pool };
+    struct loading l = {.w = w, .src = src, .pool = pool};
     for (int i = 0; i < w->n; i++)
         if (w->weight[i].info)
             l.total += (uint64_t)w->weight[i].n_mat * (uint64_t)w->weight[i].n_row *

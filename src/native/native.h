@@ -10,11 +10,11 @@ struct native_kind {
     const char *name;
     const struct fuse_list *list;
     const struct weight_ops *weight;
-    bool int8;               /* MATMULs read x in INT8 where the weight's type says INT8_X */
+    bool int8; /* MATMULs read x in INT8 where the weight's type says INT8_X */
     /* n F32 values (n a multiple of 32 or the row's end) to codes, scales, sums; NULL if !int8 */
     void (*to_int8)(const float *x, int n, int8_t *code, float *scale, int32_t *sum);
-    const void *isa;         /* cpu: its table of micro-kernels */
-    int rows_few;            /* plan intervals: 1..rows_few and rows_few+1..chunk; 0: one interval */
+    const void *isa; /* cpu: its table of micro-kernels */
+    int rows_few;    /* plan intervals: 1..rows_few and rows_few+1..chunk; 0: one interval */
 };
 
 #endif

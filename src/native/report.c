@@ -7,9 +7,11 @@
 static sinter_status plan_for(struct device *d, const struct graph *g, const struct plan_key *key,
                               const struct exec_options *o, struct plan **out, sinter_error *err)
 {
-    struct plan_options po = { .n_thread = o->n_thread > 0 ? o->n_thread : 1, .n_key = o->n_ctx,
-                               .fuse = o->fuse, .notes = true };
-    struct plan_bans bans = { 0 };
+    struct plan_options po = {.n_thread = o->n_thread > 0 ? o->n_thread : 1,
+                              .n_key = o->n_ctx,
+                              .fuse = o->fuse,
+                              .notes = true};
+    struct plan_bans bans = {0};
     bool own_ban;
     sinter_status status =
         plan_create(d->host, d->kind, d->table, g, key, &po, &bans, &own_ban, out, err);
@@ -26,18 +28,23 @@ static int at_least(int a, int b)
 static struct plan_key chunk_key(const struct native_kind *kind, const struct exec_options *o)
 {
     int few = kind->rows_few;
-    return (struct plan_key){ .row_lo = o->n_chunk > few ? few + 1 : 1, .row_hi = o->n_chunk,
-                              .out_cap = few ? at_least(few, o->n_seq) : o->n_chunk,
-                              .seq_cap = o->n_seq, .ports = PORT_LOGITS };
+    return (struct plan_key){.row_lo = o->n_chunk > few ? few + 1 : 1,
+                             .row_hi = o->n_chunk,
+                             .out_cap = few ? at_least(few, o->n_seq) : o->n_chunk,
+                             .seq_cap = o->n_seq,
+                             .ports = PORT_LOGITS};
 }
 
 static struct plan_key decode_key(const struct native_kind *kind, const struct exec_options *o)
 {
     int hi = kind->rows_few ? kind->rows_few : o->n_chunk;
     hi = hi < o->n_chunk ? hi : o->n_chunk;
-    return (struct plan_key){ .row_lo = 1, .row_hi = hi, .out_cap = hi,
-                              .seq_cap = o->n_seq < hi ? o->n_seq : hi, .ports = PORT_LOGITS,
-                              .all_rows = true };
+    return (struct plan_key){.row_lo = 1,
+                             .row_hi = hi,
+                             .out_cap = hi,
+                             .seq_cap = o->n_seq < hi ? o->n_seq : hi,
+                             .ports = PORT_LOGITS,
+                             .all_rows = true};
 }
 
 sinter_status native_bytes(struct device *d, struct graph *graph, const struct state_options *so,
@@ -78,8 +85,8 @@ static void print_plans(const struct exec *x, struct text_buf *b, bool json)
 static sinter_status explain(struct device *d, const struct exec *x, struct text_buf *b, bool json,
                              sinter_error *err)
 {
-    const struct plan_key key[2] = { decode_key(d->kind, &x->o), chunk_key(d->kind, &x->o) };
-    static const char *const name[2] = { "decode", "prefill" };
+    const struct plan_key key[2] = {decode_key(d->kind, &x->o), chunk_key(d->kind, &x->o)};
+    static const char *const name[2] = {"decode", "prefill"};
     if (json)
         text_buf_printf(b, "{");
     for (int i = 0; i < 2; i++) {
@@ -97,7 +104,10 @@ static sinter_status explain(struct device *d, const struct exec *x, struct text
     return SINTER_OK;
 }
 
-struct prof_row { const char *label; uint64_t ns, calls; };
+struct prof_row {
+    const char *label;
+    uint64_t ns, calls;
+};
 
 static int by_time(const void *a, const void *b)
 {
@@ -116,7 +126,7 @@ static sinter_status profile(const struct device *d, const struct exec *x, struc
         if (!x->prof[i].calls)
             continue;
         const char *label = i < d->table->n_variant ? d->table->variant[i].label : "(to int8)";
-        row[n++] = (struct prof_row){ label, x->prof[i].ns, x->prof[i].calls };
+        row[n++] = (struct prof_row){label, x->prof[i].ns, x->prof[i].calls};
         total += x->prof[i].ns;
     }
     qsort(row, (size_t)n, sizeof *row, by_time);
@@ -162,7 +172,7 @@ sinter_status native_report(struct device *d, struct exec *x, enum device_report
 
 struct exec_summary native_summary(const struct exec *x)
 {
-    struct exec_summary s = { .n_plan = x->n_made, .step_bytes = exec_bytes(x) };
+    struct exec_summary s = {.n_plan = x->n_made, .step_bytes = exec_bytes(x)};
     for (int i = 0; i < x->n_plan; i++) {
         const struct plan *p = x->plan[i];
         if (p->key.row_lo > 1)

@@ -9,7 +9,7 @@ enum weight_role { ROLE_MATRIX = 1, ROLE_LOOKUP = 2, ROLE_VECTOR = 4, ROLE_CONST
 
 struct weight {
     const struct graph_weight *info;
-    unsigned roles;          /* bits of enum weight_role over all graphs of the model */
+    unsigned roles; /* bits of enum weight_role over all graphs of the model */
     enum quant_type type;
     int n_mat;
     int64_t n_row, n_col;    /* of one matrix */

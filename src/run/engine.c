@@ -27,7 +27,7 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
                              const struct backend **backend, sinter_error *err)
 {
     const struct options *host = host_options(model->host);
-    *o = options ? *options : (sinter_engine_options){ 0 };
+    *o = options ? *options : (sinter_engine_options){0};
     if (!model->model)
         return FAIL(err, USAGE, "the file was opened for its vocabulary only; it cannot be run");
     const struct model_plan *plan = &model->model->plan;
@@ -45,11 +45,11 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
                       train));
     o->n_chunk = o->n_chunk > o->n_ctx * o->n_session ? o->n_ctx * o->n_session : o->n_chunk;
     TRY(backend_find(o->backend, backend, err));
-    *state = (struct state_options){ .page_rows = (int)host->page_rows == 16 ? 16 : 64,
-                                     .n_seq = o->n_session,
-                                     .n_row = (int64_t)o->n_ctx * o->n_session,
-                                     .n_ctx = o->n_ctx,
-                                     .n_chunk = o->n_chunk };
+    *state = (struct state_options){.page_rows = (int)host->page_rows == 16 ? 16 : 64,
+                                    .n_seq = o->n_session,
+                                    .n_row = (int64_t)o->n_ctx * o->n_session,
+                                    .n_ctx = o->n_ctx,
+                                    .n_chunk = o->n_chunk};
     memcpy(state->model_hash, model->model->hash, sizeof state->model_hash);
     TRY(cache_type(o->type_k, "-ctk", &state->type_k, err));
     TRY(cache_type(o->type_v, "-ctv", &state->type_v, err));
@@ -63,11 +63,14 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
 struct exec_options engine_exec_options(sinter_host *h, const sinter_engine_options *o)
 {
     const struct options *host = host_options(h);
-    return (struct exec_options){ .n_thread = o->n_thread, .n_ctx = o->n_ctx,
-                                  .n_chunk = o->n_chunk, .n_seq = o->n_session,
-                                  .fuse = { .fusion = host->fusion, .disable = host->disable,
-                                            .ignore_need = host->ignore_need },
-                                  .profile = o->profile };
+    return (struct exec_options){.n_thread = o->n_thread,
+                                 .n_ctx = o->n_ctx,
+                                 .n_chunk = o->n_chunk,
+                                 .n_seq = o->n_session,
+                                 .fuse = {.fusion = host->fusion,
+                                          .disable = host->disable,
+                                          .ignore_need = host->ignore_need},
+                                 .profile = o->profile};
 }
 
 static size_t budget(const sinter_host *host)
@@ -84,17 +87,21 @@ sinter_status engine_admit(sinter_host *host, const struct device_bytes *b, bool
 {
     size_t want = b->state + b->step + (loaded ? 0 : b->weights), used = host_usage(host).bytes;
     if (want > budget(host) || used > budget(host) - want)
-        return FAIL(err, MEMORY,
-                    "the engine needs %zu MiB (weights %zu, state %zu, step %zu), the budget is %zu "
-                    "MiB with %zu in use; use a smaller context (-c), fewer sessions, a smaller "
-                    "chunk (-ub), or raise --memory",
-                    want >> 20, b->weights >> 20, b->state >> 20, b->step >> 20,
-                    budget(host) >> 20, used >> 20);
+        return FAIL(
+            err, MEMORY,
+            "the engine needs %zu MiB (weights %zu, state %zu, step %zu), the budget is %zu "
+            "MiB with %zu in use; use a smaller context (-c), fewer sessions, a smaller "
+            "chunk (-ub), or raise --memory",
+            want >> 20, b->weights >> 20, b->state >> 20, b->step >> 20, budget(host) >> 20,
+            used >> 20);
     return SINTER_OK;
 }
 
 /* The source's ctx serves both callbacks: the model to read, the engine to report to. */
-struct source_ctx { const struct model *model; sinter_engine *engine; };
+struct source_ctx {
+    const struct model *model;
+    sinter_engine *engine;
+};
 
 static sinter_status source_read(void *ctx, const struct graph_weight *w, int mat, int64_t row,
                                  int64_t n, void *buf, sinter_error *err)
@@ -113,14 +120,14 @@ static sinter_status load(sinter_engine *e, sinter_error *err)
 {
     if (e->home->weights)
         return SINTER_OK;
-    struct source_ctx ctx = { e->model->model, e };
-    struct weight_source src = { &ctx, source_read, source_progress };
+    struct source_ctx ctx = {e->model->model, e};
+    struct weight_source src = {&ctx, source_read, source_progress};
     return e->home->backend->load(e->home->device, &e->graph, 1, &src, &e->home->weights, err);
 }
 
 static sinter_status build(sinter_engine *e, const struct backend *backend, sinter_error *err)
 {
-    struct model_variant variant = { .n_ctx = e->o.n_ctx, .argmax = true };
+    struct model_variant variant = {.n_ctx = e->o.n_ctx, .argmax = true};
     struct exec_options eo = engine_exec_options(e->host, &e->o);
     struct device_bytes bytes;
     TRY(model_find_home(e->model, backend, &e->home, err));

@@ -38,16 +38,19 @@ static sinter_status prefill(struct answer *a, const int32_t *id, int32_t n, sin
     TRY(reuse(a, id, n, err));
     for (int32_t at = a->r->n_cached; at < n;) {
         int32_t left = n - at, take = left < a->e->o.n_chunk ? left : a->e->o.n_chunk;
-        *last = (sinter_item){ .session = a->s, .ids = id + at, .n_id = take,
-                               .want = take == left ? SINTER_WANT_LAST : SINTER_WANT_NONE,
-                               .want_argmax = greedy };
+        *last = (sinter_item){.session = a->s,
+                              .ids = id + at,
+                              .n_id = take,
+                              .want = take == left ? SINTER_WANT_LAST : SINTER_WANT_NONE,
+                              .want_argmax = greedy};
         TRY(sinter_engine_step(a->e, last, 1, err));
         at += take;
     }
     return SINTER_OK;
 }
 
-/* ---- Stop texts ------------------------------------------------------------------------------- */
+/* ---- Stop texts -------------------------------------------------------------------------------
+ */
 
 /* Length of the longest end of text that is a proper beginning of stop. */
 static size_t overlap(const char *text, size_t n, const char *stop)
@@ -107,14 +110,16 @@ static sinter_status take_text(struct answer *a, const char *text, size_t bytes,
     return SINTER_OK;
 }
 
-/* ---- Tokens ------------------------------------------------------------------------------------ */
+/* ---- Tokens ------------------------------------------------------------------------------------
+ */
 
 static sinter_status next_id(struct answer *a, const sinter_item *it, int32_t *id,
                              sinter_error *err)
 {
     if (it->status != SINTER_OK)
-        return FAIL(err, NUMERIC, "the logits hold a value that is not a number; run `sinter "
-                                  "verify` on the model");
+        return FAIL(err, NUMERIC,
+                    "the logits hold a value that is not a number; run `sinter "
+                    "verify` on the model");
     if (!a->o->sampler) {
         *id = it->argmax[0];
         return SINTER_OK;
@@ -150,8 +155,11 @@ static sinter_status one_token(struct answer *a, sinter_item *it, int32_t *id, s
         stop(a, SINTER_STOP_CONTEXT);
     if (a->done)
         return SINTER_OK;
-    *it = (sinter_item){ .session = a->s, .ids = id, .n_id = 1, .want = SINTER_WANT_LAST,
-                         .want_argmax = !a->o->sampler };
+    *it = (sinter_item){.session = a->s,
+                        .ids = id,
+                        .n_id = 1,
+                        .want = SINTER_WANT_LAST,
+                        .want_argmax = !a->o->sampler};
     return sinter_engine_step(a->e, it, 1, err);
 }
 
@@ -189,14 +197,14 @@ sinter_status sinter_generate(sinter_session *s, const char *prompt, size_t byte
                               const sinter_generate_options *options,
                               sinter_generate_result *result, sinter_error *err)
 {
-    static const sinter_generate_options plain = { 0 };
+    static const sinter_generate_options plain = {0};
     sinter_engine *e = s->engine;
     sinter_generate_result ignored;
     int32_t *id = NULL;
     size_t n = 0;
-    struct answer a = { .s = s, .e = e, .o = options ? options : &plain,
-                        .r = result ? result : &ignored };
-    *a.r = (sinter_generate_result){ .size = sizeof *result };
+    struct answer a = {
+        .s = s, .e = e, .o = options ? options : &plain, .r = result ? result : &ignored};
+    *a.r = (sinter_generate_result){.size = sizeof *result};
     sinter_status status = SINTER_OK;
     text_buf_init(&a.held, e->host);
     TRY_OUT(sinter_tokenize(e->model, prompt, bytes, a.o->tokenize, &id, &n, err));

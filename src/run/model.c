@@ -22,6 +22,7 @@ sinter_status sinter_model_open(sinter_host *host, const char *path,
 {
     sinter_model *m;
     *out = NULL;
+    host_freeze_options(host);
     NEW(host, m, 1, err);
     m->host = host;
     atomic_init(&m->count, 1);
@@ -64,7 +65,7 @@ sinter_status model_find_home(sinter_model *m, const struct backend *backend,
     if (m->n_home == MODEL_MAX_HOME)
         return FAIL(err, LIMIT, "a model on more than %d backends", MODEL_MAX_HOME);
     struct model_home *home = &m->home[m->n_home];
-    *home = (struct model_home){ .backend = backend };
+    *home = (struct model_home){.backend = backend};
     TRY(backend->open(m->host, &home->device, err));
     m->n_home++;
     *out = home;
@@ -82,11 +83,14 @@ void sinter_model_describe(const sinter_model *m, sinter_model_info *info)
     const struct gguf *g = m->model ? m->model->gguf : m->gguf;
     const struct vocab_special *special = vocab_special(m->vocab);
     size_t bytes;
-    *info = (sinter_model_info){ .size = sizeof *info, .arch = "", .name = general_name(g),
-                                 .n_vocab = vocab_n(m->vocab), .bos = special->bos,
-                                 .eos = special->eos,
-                                 .has_vocab = vocab_model(m->vocab) != VOCAB_NONE,
-                                 .has_template = vocab_template(m->vocab, &bytes) != NULL };
+    *info = (sinter_model_info){.size = sizeof *info,
+                                .arch = "",
+                                .name = general_name(g),
+                                .n_vocab = vocab_n(m->vocab),
+                                .bos = special->bos,
+                                .eos = special->eos,
+                                .has_vocab = vocab_model(m->vocab) != VOCAB_NONE,
+                                .has_template = vocab_template(m->vocab, &bytes) != NULL};
     if (!m->model)
         return;
     info->arch = m->model->plan.arch->name;

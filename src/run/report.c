@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static sinter_status give(struct text_buf *b, sinter_status status, sinter_write_fn write, void *ctx,
-                          sinter_error *err)
+static sinter_status give(struct text_buf *b, sinter_status status, sinter_write_fn write,
+                          void *ctx, sinter_error *err)
 {
     if (status == SINTER_OK)
         status = text_buf_flush(b, write, ctx, err);
@@ -23,8 +23,7 @@ static void summary(const sinter_engine *e, struct text_buf *b, bool json)
                          : "graphs 1 plans %llu allocs/token %g barriers/layer %d fallbacks %d "
                            "warnings %llu\n",
                     (unsigned long long)s.n_plan, (double)e->decode_allocs / n,
-                    s.barriers_per_layer, s.n_fallback,
-                    (unsigned long long)host_warnings(e->host));
+                    s.barriers_per_layer, s.n_fallback, (unsigned long long)host_warnings(e->host));
 }
 
 static void memory(const struct device_bytes *d, struct text_buf *b, bool json)
@@ -39,8 +38,8 @@ static void memory(const struct device_bytes *d, struct text_buf *b, bool json)
 /* What is taken now: accounted by those who took it. */
 static struct device_bytes taken(const sinter_engine *e)
 {
-    return (struct device_bytes){ e->home->weights->bytes, state_pool_bytes(e->state),
-                                  e->home->backend->summary(e->exec).step_bytes };
+    return (struct device_bytes){e->home->weights->bytes, state_pool_bytes(e->state),
+                                 e->home->backend->summary(e->exec).step_bytes};
 }
 
 sinter_status sinter_engine_report(sinter_engine *e, sinter_report what, bool json,
@@ -80,7 +79,7 @@ static sinter_status plan_bytes(sinter_model *m, const sinter_engine_options *op
     struct device_bytes bytes;
     TRY(engine_options(m, options, &o, &so, &backend, err));
     TRY(model_find_home(m, backend, &home, err));
-    struct model_variant variant = { .n_ctx = o.n_ctx, .argmax = true };
+    struct model_variant variant = {.n_ctx = o.n_ctx, .argmax = true};
     struct exec_options eo = engine_exec_options(m->host, &o);
     TRY(model_graph(m->model, &variant, &graph, err));
     sinter_status status = backend->refuse(home->device, graph, err);
@@ -107,7 +106,8 @@ sinter_status sinter_plan_print(sinter_model *model, const sinter_engine_options
     return give(&b, status, write, ctx, err);
 }
 
-/* ---- Dummies ----------------------------------------------------------------------------------- */
+/* ---- Dummies -----------------------------------------------------------------------------------
+ */
 
 static sinter_status kind_of(const char *name, enum dummy_kind *kind, sinter_error *err)
 {
@@ -121,8 +121,8 @@ static sinter_status kind_of(const char *name, enum dummy_kind *kind, sinter_err
 sinter_status sinter_dummy_write(sinter_host *host, const sinter_dummy_options *options,
                                  const char *path, sinter_error *err)
 {
-    struct dummy_options o = { .arch = options->arch, .like = options->like, .type = options->type,
-                               .seed = options->seed };
+    struct dummy_options o = {
+        .arch = options->arch, .like = options->like, .type = options->type, .seed = options->seed};
     if (options->kind)
         TRY(kind_of(options->kind, &o.kind, err));
     return dummy_write(host, &o, path, err);
@@ -141,7 +141,8 @@ const char *sinter_dummy_name(int32_t i, bool like, char name[64])
     return NULL;
 }
 
-/* ---- Measurements ------------------------------------------------------------------------------- */
+/* ---- Measurements -------------------------------------------------------------------------------
+ */
 
 static sinter_status measured(sinter_host *host, const struct backend **out, sinter_error *err)
 {

@@ -20,9 +20,9 @@ struct model_home {
 enum { MODEL_MAX_HOME = 4 };
 struct sinter_model {
     sinter_host *host;
-    atomic_int count;       /* the caller's and one per engine */
-    struct model *model;    /* NULL: vocabulary only */
-    struct gguf *gguf;      /* vocabulary only */
+    atomic_int count;    /* the caller's and one per engine */
+    struct model *model; /* NULL: vocabulary only */
+    struct gguf *gguf;   /* vocabulary only */
     struct vocab *vocab;
     struct model_home home[MODEL_MAX_HOME];
     int n_home;
@@ -35,22 +35,23 @@ struct sinter_engine {
     struct graph *graph;
     struct state_pool *state;
     struct exec *exec;
-    sinter_engine_options o;       /* with the defaults filled in */
+    sinter_engine_options o; /* with the defaults filled in */
     struct state_options state_o;
     int n_session;
     atomic_int cancel;
     /* one step's arrays */
-    struct batch_seg *seg;         /* [n_session] */
-    struct batch_out *out;         /* [n_chunk] */
-    int32_t *id;                   /* [n_chunk] */
+    struct batch_seg *seg; /* [n_session] */
+    struct batch_out *out; /* [n_chunk] */
+    int32_t *id;           /* [n_chunk] */
     /* for the summary */
-    uint64_t n_decode, decode_allocs; /* steps of one row after the first two, what they allocated */
+    uint64_t n_decode,
+        decode_allocs; /* steps of one row after the first two, what they allocated */
 };
 
 struct sinter_session {
     sinter_engine *engine;
     struct seq *seq;
-    int32_t *tok;                  /* [n_ctx]: ids of the committed rows */
+    int32_t *tok; /* [n_ctx]: ids of the committed rows */
     atomic_int cancel, in_step;
 };
 

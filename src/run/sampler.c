@@ -1,6 +1,6 @@
 /* Samplers: penalty, top-k, temperature, top-p, min-p, draw; in that order. Greedy looks at the
- * logits as they are after penalty and mask. Draw number n of a seed is a hash of both, so a run can
- * be repeated and nothing depends on what else was sampled. */
+ * logits as they are after penalty and mask. Draw number n of a seed is a hash of both, so a run
+ * can be repeated and nothing depends on what else was sampled. */
 #include "sinter.h"
 
 #include "base/host.h"
@@ -9,18 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct candidate { float logit, p; int32_t id; };
+struct candidate {
+    float logit, p;
+    int32_t id;
+};
 
 struct sinter_sampler {
     sinter_host *host;
     sinter_sampler_options o;
     int32_t n_vocab;
     uint64_t n_draw;
-    int32_t *last;            /* [repeat_last], a ring */
-    int64_t n_last;           /* accepted in all */
-    float *logit;             /* [n_vocab]: what penalty and mask left */
-    struct candidate *cand;   /* [n_vocab] */
-    uint64_t *mask;           /* [(n_vocab + 63) / 64] */
+    int32_t *last;          /* [repeat_last], a ring */
+    int64_t n_last;         /* accepted in all */
+    float *logit;           /* [n_vocab]: what penalty and mask left */
+    struct candidate *cand; /* [n_vocab] */
+    uint64_t *mask;         /* [(n_vocab + 63) / 64] */
 };
 
 /* splitmix64 of Steele, Lea, Flood (2014): the finaliser of a counter. */
@@ -67,7 +70,7 @@ sinter_status sinter_sampler_create(sinter_host *host, int32_t n_vocab,
     NEW(host, s, 1, err);
     s->host = host;
     s->n_vocab = n_vocab;
-    s->o = options ? *options : (sinter_sampler_options){ 0 };
+    s->o = options ? *options : (sinter_sampler_options){0};
     s->o.repeat_last = s->o.repeat_last ? s->o.repeat_last : 64;
     s->o.seed = s->o.seed ? s->o.seed : mix(host_clock_ns(host)) | 1;
     TRY_OUT(check(&s->o, err));
@@ -180,7 +183,7 @@ static int32_t choose(sinter_sampler *s)
     float floor_ = best - 104 * (s->o.temperature > 1 ? s->o.temperature : 1);
     for (int32_t i = 0; i < s->n_vocab; i++)
         if (s->logit[i] >= floor_ && key_of(s->logit[i]) >= least)
-            s->cand[n++] = (struct candidate){ s->logit[i], 0, i };
+            s->cand[n++] = (struct candidate){s->logit[i], 0, i};
     qsort(s->cand, (size_t)n, sizeof *s->cand, by_logit);
     return n < k ? n : k;
 }

@@ -105,8 +105,8 @@ sinter_status sinter_session_restore(sinter_session *s, const void *data, size_t
     if (n > (bytes - sizeof n) / sizeof *s->tok)
         return FAIL(err, DATA, "the saved session names %u tokens in %zu bytes", n, bytes);
     if (n > (uint32_t)(e->o.n_ctx - at))
-        return FAIL(err, CONTEXT, "%u saved tokens behind %d do not fit into a context of %d", n, at,
-                    e->o.n_ctx);
+        return FAIL(err, CONTEXT, "%u saved tokens behind %d do not fit into a context of %d", n,
+                    at, e->o.n_ctx);
     size_t head = sizeof n + n * sizeof *s->tok;
     TRY(e->home->backend->restore(e->home->device, s->seq, (const char *)data + head, bytes - head,
                                   err));
@@ -144,13 +144,13 @@ static void add_outs(const sinter_engine *e, const sinter_item *it, struct batch
     unsigned kinds = it->want_argmax ? PORT_ARGMAX : PORT_LOGITS;
     int row0 = b->n_row, first = it->want == SINTER_WANT_ALL ? 0 : it->n_id - 1;
     for (int r = first; it->want != SINTER_WANT_NONE && r < it->n_id; r++)
-        e->out[b->n_out++] = (struct batch_out){ row0 + r, kinds };
+        e->out[b->n_out++] = (struct batch_out){row0 + r, kinds};
 }
 
 static sinter_status make_batch(sinter_engine *e, const sinter_item *item, int n_item,
                                 struct batch *b, sinter_error *err)
 {
-    *b = (struct batch){ .seg = e->seg, .id = e->id, .out = e->out, .cancel = &e->cancel };
+    *b = (struct batch){.seg = e->seg, .id = e->id, .out = e->out, .cancel = &e->cancel};
     if (n_item < 1 || n_item > e->o.n_session)
         return FAIL(err, USAGE, "a step of %d items; the engine takes 1..%d", n_item,
                     e->o.n_session);
@@ -165,8 +165,8 @@ static sinter_status make_batch(sinter_engine *e, const sinter_item *item, int n
         if (item[i].n_id > e->o.n_chunk - b->n_row)
             return FAIL(err, LIMIT, "a step of more than %d tokens; give them in chunks",
                         e->o.n_chunk);
-        e->seg[b->n_seg++] = (struct batch_seg){ item[i].session->seq, b->n_row, item[i].n_id,
-                                                 n_past };
+        e->seg[b->n_seg++] =
+            (struct batch_seg){item[i].session->seq, b->n_row, item[i].n_id, n_past};
         memcpy(e->id + b->n_row, item[i].ids, (size_t)item[i].n_id * sizeof *e->id);
         add_outs(e, &item[i], b);
         b->n_row += item[i].n_id;
@@ -195,8 +195,8 @@ static void give_results(const sinter_engine *e, const struct result *r, sinter_
         sinter_item *it = &item[i];
         it->status = SINTER_OK;
         it->n_out = it->want == SINTER_WANT_NONE ? 0 : it->want == SINTER_WANT_ALL ? it->n_id : 1;
-        it->logits = it->n_out && !it->want_argmax && r->logits ? r->logits + (size_t)o * n_vocab
-                                                                : NULL;
+        it->logits =
+            it->n_out && !it->want_argmax && r->logits ? r->logits + (size_t)o * n_vocab : NULL;
         it->argmax = it->n_out && it->want_argmax && r->argmax ? r->argmax + o : NULL;
         for (int k = 0; k < it->n_out; k++)
             if (r->bad[o + k])

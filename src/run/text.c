@@ -12,7 +12,7 @@ static unsigned encode_flags(unsigned flags)
 sinter_status sinter_tokenize(const sinter_model *m, const char *text, size_t bytes, unsigned flags,
                               int32_t **ids, size_t *n_id, sinter_error *err)
 {
-    struct vocab_ids out = { 0 };
+    struct vocab_ids out = {0};
     *ids = NULL;
     *n_id = 0;
     sinter_status status = vocab_encode(m->vocab, text, bytes, encode_flags(flags), &out, err);
@@ -133,8 +133,9 @@ sinter_status sinter_template_render(sinter_host *host, const sinter_model *mode
     if (!source && model)
         source = vocab_template(model->vocab, &n);
     if (!source)
-        return FAIL(err, NOT_FOUND, "the model has no chat template; give one, or complete plain "
-                                    "text");
+        return FAIL(err, NOT_FOUND,
+                    "the model has no chat template; give one, or complete plain "
+                    "text");
     TRY(template_compile(host, source, n, &t, err));
     text_buf_init(&b, host);
     sinter_status status = template_render(t, vars, strlen(vars), now, NULL, &b, err);

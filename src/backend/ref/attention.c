@@ -17,8 +17,10 @@ void ref_kv_write(const struct call *c)
         struct place at = place(c, X, row);
         struct kv_view view = arg_kv(c, S, at.seg);
         for (int h = 0; h < view.n_head_kv; h++) {
-            kv_put_k(&view, at.row, h, xk + ((size_t)row * (size_t)k.n_head + (size_t)h) * (size_t)k.d);
-            kv_put_v(&view, at.row, h, xv + ((size_t)row * (size_t)v.n_head + (size_t)h) * (size_t)v.d);
+            kv_put_k(&view, at.row, h,
+                     xk + ((size_t)row * (size_t)k.n_head + (size_t)h) * (size_t)k.d);
+            kv_put_v(&view, at.row, h,
+                     xv + ((size_t)row * (size_t)v.n_head + (size_t)h) * (size_t)v.d);
         }
     }
 }
@@ -27,11 +29,11 @@ void ref_kv_write(const struct call *c)
 static struct span keys_of(int row, int window)
 {
     int lo = window && row - window + 1 > 0 ? row - window + 1 : 0;
-    return (struct span){ lo, row + 1 };
+    return (struct span){lo, row + 1};
 }
 
-static void qk_row(const struct node *n, const struct kv_view *kv, const float *q, int n_head, int d,
-                   struct span keys, float *out, int n_key)
+static void qk_row(const struct node *n, const struct kv_view *kv, const float *q, int n_head,
+                   int d, struct span keys, float *out, int n_key)
 {
     float k[MAX_HEAD];
     int group = n_head / kv->n_head_kv;

@@ -8,8 +8,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct far_block { struct far_block *next; void *mem; size_t bytes; };
-struct far_mem { sinter_host *host; struct far_block *all; int depth; };
+struct far_block {
+    struct far_block *next;
+    void *mem;
+    size_t bytes;
+};
+struct far_mem {
+    sinter_host *host;
+    struct far_block *all;
+    int depth;
+};
 
 static void protect(const struct far_mem *f, const struct far_block *b)
 {
@@ -75,9 +83,9 @@ static sinter_status open(sinter_host *host, struct device **out, sinter_error *
     struct far_mem *f;
     NEW(host, f, 1, err);
     f->host = host;
-    struct device_mem mem = { f, far_alloc, far_free, far_access };
+    struct device_mem mem = {f, far_alloc, far_free, far_access};
     return native_open(host, &ref_kind, &mem, far_close, out, err);
 }
 
-const struct backend backend_ref = { .name = "ref", .what = "reference, double sums",
-                                     .open = open, BACKEND_NATIVE };
+const struct backend backend_ref = {
+    .name = "ref", .what = "reference, double sums", .open = open, BACKEND_NATIVE};

@@ -62,9 +62,15 @@ static void conv1d(const struct call *c, bool in_slots)
     }
 }
 
-void ref_conv1d(const struct call *c) { conv1d(c, false); }
+void ref_conv1d(const struct call *c)
+{
+    conv1d(c, false);
+}
 
-void ref_conv_state(const struct call *c) { conv1d(c, true); }
+void ref_conv_state(const struct call *c)
+{
+    conv1d(c, true);
+}
 
 void ref_state_write(const struct call *c)
 {

@@ -8,13 +8,38 @@
 typedef double (*unary)(double x, double k);
 typedef float (*binary)(float a, float b);
 
-static double f_scale(double x, double k) { return x * k; }
-static double f_silu(double x, double k) { (void)k; return x / (1 + exp(-x)); }
-static double f_tanh(double x, double k) { (void)k; return tanh(x); }
-static double f_sin(double x, double k) { (void)k; return sin(x); }
-static double f_sqr(double x, double k) { (void)k; return x * x; }
-static float f_add(float a, float b) { return a + b; }
-static float f_mul(float a, float b) { return a * b; }
+static double f_scale(double x, double k)
+{
+    return x * k;
+}
+static double f_silu(double x, double k)
+{
+    (void)k;
+    return x / (1 + exp(-x));
+}
+static double f_tanh(double x, double k)
+{
+    (void)k;
+    return tanh(x);
+}
+static double f_sin(double x, double k)
+{
+    (void)k;
+    return sin(x);
+}
+static double f_sqr(double x, double k)
+{
+    (void)k;
+    return x * x;
+}
+static float f_add(float a, float b)
+{
+    return a + b;
+}
+static float f_mul(float a, float b)
+{
+    return a * b;
+}
 
 /* sqrt(2 / pi) and 0.044715: the tanh approximation of Hendrycks and Gimpel (2016). */
 static double f_gelu(double x, double k)
@@ -38,11 +63,26 @@ void ref_scale(const struct call *c)
     map(c, f_scale, group_node(c->graph, c->group, OP_SCALE)->at.SCALE.factor);
 }
 
-void ref_silu(const struct call *c) { map(c, f_silu, 0); }
-void ref_gelu(const struct call *c) { map(c, f_gelu, 0); }
-void ref_tanh(const struct call *c) { map(c, f_tanh, 0); }
-void ref_sin(const struct call *c) { map(c, f_sin, 0); }
-void ref_sqr(const struct call *c) { map(c, f_sqr, 0); }
+void ref_silu(const struct call *c)
+{
+    map(c, f_silu, 0);
+}
+void ref_gelu(const struct call *c)
+{
+    map(c, f_gelu, 0);
+}
+void ref_tanh(const struct call *c)
+{
+    map(c, f_tanh, 0);
+}
+void ref_sin(const struct call *c)
+{
+    map(c, f_sin, 0);
+}
+void ref_sqr(const struct call *c)
+{
+    map(c, f_sqr, 0);
+}
 
 /* Element i of row `row` of the second operand, as the bcast rule of shape.c reads it. */
 static float second(const float *v, struct shape s, int row, int i, int len, int d)
@@ -97,7 +137,8 @@ void ref_adds(const struct call *c)
 /* X + V sin(W X)^2 */
 void ref_snake(const struct call *c)
 {
-    struct shape s = val(c, Y, 0)->shape, ws = c->graph->value[group_value_first(c->group, W, 0)].shape,
+    struct shape s = val(c, Y, 0)->shape,
+                 ws = c->graph->value[group_value_first(c->group, W, 0)].shape,
                  vs = c->graph->value[group_value_first(c->group, V, 0)].shape;
     const float *x = arg_f32(c, X, 0), *w = arg_f32(c, W, 0), *v = arg_f32(c, V, 0);
     float *out = out_f32(c, Y, 0);

@@ -4,10 +4,10 @@
 int64_t plan_rows_cap(const struct plan *p, const struct value *v)
 {
     static const int one = 1;
-    const int *cap[] = { [AXIS_TOK] = &p->key.row_hi,
-                         [AXIS_OUT] = &p->key.out_cap,
-                         [AXIS_SEQ] = &p->key.seq_cap,
-                         [AXIS_ONE] = &one };
+    const int *cap[] = {[AXIS_TOK] = &p->key.row_hi,
+                        [AXIS_OUT] = &p->key.out_cap,
+                        [AXIS_SEQ] = &p->key.seq_cap,
+                        [AXIS_ONE] = &one};
     return (int64_t)*cap[v->shape.axis] * v->shape.mult;
 }
 
@@ -44,7 +44,7 @@ int plan_reads(const struct native_kind *kind, const struct plan *p, int s, stru
 {
     const struct plan_step *step = &p->step[s];
     if (!step->group) {
-        read[0] = (struct read){ step->value, FORM_F32, true };
+        read[0] = (struct read){step->value, FORM_F32, true};
         return 1;
     }
     int n_read = 0;
@@ -54,8 +54,8 @@ int plan_reads(const struct native_kind *kind, const struct plan *p, int s, stru
             int v = n->in[j];
             if (v < 0 || !is_buffered(&p->graph->value[v]) || !is_outside(step->group, v))
                 continue;
-            read[n_read++] = (struct read){ v, form_read(kind, p->graph, n, j),
-                                            graph_role(n, j) == 'X' || graph_role(n, j) == 'i' };
+            read[n_read++] = (struct read){v, form_read(kind, p->graph, n, j),
+                                           graph_role(n, j) == 'X' || graph_role(n, j) == 'i'};
         }
     }
     return n_read;
@@ -79,8 +79,13 @@ static size_t form_bytes(const struct plan *p, int value, enum form form)
 static int add_buf(struct plan *p, int value, enum form form, int writer)
 {
     int b = p->n_buf++;
-    p->buf[b] = (struct buf){ .value = value, .form = form, .writer = writer, .share = SHARE_ONE,
-                              .bytes = form_bytes(p, value, form), .copies = 1, .alias = -1 };
+    p->buf[b] = (struct buf){.value = value,
+                             .form = form,
+                             .writer = writer,
+                             .share = SHARE_ONE,
+                             .bytes = form_bytes(p, value, form),
+                             .copies = 1,
+                             .alias = -1};
     p->buf_of[form][value] = b;
     return b;
 }
@@ -107,9 +112,11 @@ static bool reads_score(const struct plan *p, const struct group *g)
 
 static void add_step(struct plan *p, const struct group *g, int loop)
 {
-    p->step[p->n_step++] =
-        (struct plan_step){ .group = g, .value = -1, .share = loop ? SHARE_ROW : g->line->share,
-                            .loop = loop, .layer = p->graph->node[g->node[0]].layer };
+    p->step[p->n_step++] = (struct plan_step){.group = g,
+                                              .value = -1,
+                                              .share = loop ? SHARE_ROW : g->line->share,
+                                              .loop = loop,
+                                              .layer = p->graph->node[g->node[0]].layer};
 }
 
 /* Marks which forms of each value anybody reads; wants = [n_value][FORM_N]. */
@@ -141,13 +148,13 @@ static void insert_convert(struct plan *p, int s, int value)
     for (int i = p->n_step; i > s; i--)
         p->step[i] = p->step[i - 1];
     p->n_step++;
-    p->step[s] = (struct plan_step){ .group = NULL, .value = value, .share = SHARE_ROW,
-                                     .layer = p->step[s + 1].layer };
+    p->step[s] = (struct plan_step){
+        .group = NULL, .value = value, .share = SHARE_ROW, .layer = p->step[s + 1].layer};
     p->n_convert++;
 }
 
-static void insert_converts(const struct native_kind *kind, struct plan *p,
-                            bool (*wants)[FORM_N], const bool *made)
+static void insert_converts(const struct native_kind *kind, struct plan *p, bool (*wants)[FORM_N],
+                            const bool *made)
 {
     struct read read[PLAN_MAX_READ];
     for (int s = 0; s < p->n_step; s++) {

@@ -132,7 +132,8 @@ static size_t find_room(const struct plan *p, const struct buf *b, const int *pl
     size_t off = 0;
     for (int i = 0; i < n; i++) {
         const struct buf *o = &p->buf[placed[i]];
-        if (o->born < b->dies && b->born < o->dies && overlap(off, buf_bytes(b), o->off, buf_bytes(o)))
+        if (o->born < b->dies && b->born < o->dies &&
+            overlap(off, buf_bytes(b), o->off, buf_bytes(o)))
             off = o->off + buf_bytes(o);
     }
     return off;

@@ -11,7 +11,7 @@ static sinter_status add_ban(sinter_host *host, struct plan_bans *bans, const st
     void *block = bans->ban;
     TRY(host_grow(host, &block, &bans->cap, (size_t)bans->n + 1, sizeof *bans->ban, err));
     bans->ban = block;
-    bans->ban[bans->n++] = (struct fuse_ban){ g->line, g->node[0] };
+    bans->ban[bans->n++] = (struct fuse_ban){g->line, g->node[0]};
     return SINTER_OK;
 }
 
@@ -55,7 +55,7 @@ static sinter_status plan_round(sinter_host *host, const struct native_kind *kin
                                 const struct fuse_table *table, const struct plan_options *o,
                                 const struct plan_bans *bans, struct plan *p, sinter_error *err)
 {
-    struct fuse_key key = { p->key.row_lo, p->key.row_hi, p->key.out_cap, p->key.seq_cap };
+    struct fuse_key key = {p->key.row_lo, p->key.row_hi, p->key.out_cap, p->key.seq_cap};
     TRY(fuse_match(host, table, p->graph, &key, &o->fuse, bans->ban, bans->n, o->notes, &p->match,
                    err));
     int *order = arena_alloc_n(&p->arena, (size_t)p->match->n_group + 1, sizeof *order);

@@ -14,64 +14,68 @@
 enum form { FORM_F32, FORM_INT8, FORM_N }; /* ids and tables live as F32: 4 bytes an element */
 
 struct plan_key {
-    int row_lo, row_hi;  /* rows of TOK */
+    int row_lo, row_hi; /* rows of TOK */
     int out_cap, seq_cap;
-    unsigned ports;      /* output ports wanted */
+    unsigned ports; /* output ports wanted */
     bool all_rows;
 };
 
 struct buf {
     int value;
     enum form form;
-    enum share share;    /* how it was written; EACH has n_thread copies */
-    int writer;          /* step; -1: a port, written before the first step */
-    int last;            /* last step that reads it; n_step: a port */
-    int born, dies;      /* interval of steps in which the bytes are taken: [born, dies) */
-    size_t bytes, off;   /* of one copy */
+    enum share share;  /* how it was written; EACH has n_thread copies */
+    int writer;        /* step; -1: a port, written before the first step */
+    int last;          /* last step that reads it; n_step: a port */
+    int born, dies;    /* interval of steps in which the bytes are taken: [born, dies) */
+    size_t bytes, off; /* of one copy */
     int copies;
-    int alias;           /* the buffer whose bytes it takes over in place; -1 */
+    int alias; /* the buffer whose bytes it takes over in place; -1 */
 };
 
 struct plan_step {
     const struct group *group; /* NULL: converts `value` to INT8 */
     int value;
-    enum share share;          /* resolved: never ANY */
-    int unit;                  /* COL: columns are cut at multiples of it */
-    int n_head_kv;             /* HEAD: what heads are cut by */
-    int loop;                  /* > 0: steps of one number run as a loop over row tiles */
-    bool barrier;              /* before this step */
+    enum share share; /* resolved: never ANY */
+    int unit;         /* COL: columns are cut at multiples of it */
+    int n_head_kv;    /* HEAD: what heads are cut by */
+    int loop;         /* > 0: steps of one number run as a loop over row tiles */
+    bool barrier;     /* before this step */
     int layer;
 };
 
 struct plan {
     struct arena arena;
     struct plan_key key;
-    struct graph *graph;       /* live */
+    struct graph *graph; /* live */
     struct fuse_result *match;
     int n_step;
     struct plan_step *step;
     int n_buf;
     struct buf *buf;
-    int *buf_of[FORM_N];       /* [n_value]: buffer or -1 */
+    int *buf_of[FORM_N]; /* [n_value]: buffer or -1 */
     int n_thread;
-    size_t bytes, scratch;     /* of all buffers; of one thread's scratch */
-    size_t score;              /* of one thread's score tile; 0: no score loop */
-    int n_key;                 /* most keys a row may see */
+    size_t bytes, scratch; /* of all buffers; of one thread's scratch */
+    size_t score;          /* of one thread's score tile; 0: no score loop */
+    int n_key;             /* most keys a row may see */
     int n_barrier, n_convert, n_ban, n_round;
-    uint64_t used;             /* clock of last use, for eviction */
+    uint64_t used; /* clock of last use, for eviction */
 };
 
 struct plan_options {
     int n_thread;
-    int n_key;                 /* most keys a row may see: the context */
+    int n_key; /* most keys a row may see: the context */
     struct fuse_options fuse;
-    bool notes;                /* keep fuse_match's notes, for explain */
-    uint64_t order_seed;       /* tests: a random legal order */
+    bool notes;                                     /* keep fuse_match's notes, for explain */
+    uint64_t order_seed;                            /* tests: a random legal order */
     void (*offsets)(struct plan *p, uint64_t seed); /* tests: hostile offsets instead of ours */
     uint64_t offsets_seed;
 };
 
-struct plan_bans { int n; struct fuse_ban *ban; size_t cap; };
+struct plan_bans {
+    int n;
+    struct fuse_ban *ban;
+    size_t cap;
+};
 
 /* `bans` are added to; own_ban says that a group with bits of its own was banned (then every other
  * plan of the graph must go, so that all take the same). */

@@ -5,7 +5,11 @@
 #include "native/plan/plan.h"
 
 /* One operand that a step reads from outside of itself. */
-struct read { int value; enum form form; bool whole; };
+struct read {
+    int value;
+    enum form form;
+    bool whole;
+};
 enum { PLAN_MAX_READ = FUSE_MAX_NODE * OP_MAX_IN };
 
 /* What step s reads; weights, scores and states are not listed. Returns the count. */

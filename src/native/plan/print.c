@@ -3,9 +3,9 @@
 
 static const char *share_name(enum share share)
 {
-    static const char *const name[] = { [SHARE_ONE] = "one", [SHARE_EACH] = "each",
-                                        [SHARE_ROW] = "row", [SHARE_COL] = "col",
-                                        [SHARE_HEAD] = "head", [SHARE_ANY] = "any" };
+    static const char *const name[] = {
+        [SHARE_ONE] = "one", [SHARE_EACH] = "each", [SHARE_ROW] = "row",
+        [SHARE_COL] = "col", [SHARE_HEAD] = "head", [SHARE_ANY] = "any"};
     return name[share];
 }
 
@@ -39,8 +39,9 @@ static void print_writes(const struct plan *p, int s, struct text_buf *b)
 
 static void print_text(const struct plan *p, struct text_buf *b)
 {
-    text_buf_printf(b, "plan rows %d..%d out %d seq %d%s: %d steps, %d barriers, %d converts, "
-                       "%d bans, %zu bytes\n",
+    text_buf_printf(b,
+                    "plan rows %d..%d out %d seq %d%s: %d steps, %d barriers, %d converts, "
+                    "%d bans, %zu bytes\n",
                     p->key.row_lo, p->key.row_hi, p->key.out_cap, p->key.seq_cap,
                     p->key.all_rows ? " all rows" : "", p->n_step, p->n_barrier, p->n_convert,
                     p->n_ban, p->bytes);
@@ -59,18 +60,20 @@ static void print_text(const struct plan *p, struct text_buf *b)
 
 static void print_json(const struct plan *p, struct text_buf *b)
 {
-    text_buf_printf(b, "{\"rows\":[%d,%d],\"out\":%d,\"seq\":%d,\"all_rows\":%s,\"ports\":%u,"
-                       "\"bytes\":%zu,\"scratch\":%zu,\"score\":%zu,\"barriers\":%d,"
-                       "\"converts\":%d,\"bans\":%d,\"steps\":[",
+    text_buf_printf(b,
+                    "{\"rows\":[%d,%d],\"out\":%d,\"seq\":%d,\"all_rows\":%s,\"ports\":%u,"
+                    "\"bytes\":%zu,\"scratch\":%zu,\"score\":%zu,\"barriers\":%d,"
+                    "\"converts\":%d,\"bans\":%d,\"steps\":[",
                     p->key.row_lo, p->key.row_hi, p->key.out_cap, p->key.seq_cap,
                     p->key.all_rows ? "true" : "false", p->key.ports, p->bytes, p->scratch,
                     p->score, p->n_barrier, p->n_convert, p->n_ban);
     for (int s = 0; s < p->n_step; s++) {
         const struct plan_step *step = &p->step[s];
-        text_buf_printf(b, "%s{\"label\":\"%s\",\"name\":\"%s\",\"share\":\"%s\",\"barrier\":%s,"
-                           "\"layer\":%d,\"after\":[",
-                        s ? "," : "", step_label(step), step_name(p, step),
-                        share_name(step->share), step->barrier ? "true" : "false", step->layer);
+        text_buf_printf(b,
+                        "%s{\"label\":\"%s\",\"name\":\"%s\",\"share\":\"%s\",\"barrier\":%s,"
+                        "\"layer\":%d,\"after\":[",
+                        s ? "," : "", step_label(step), step_name(p, step), share_name(step->share),
+                        step->barrier ? "true" : "false", step->layer);
         print_after(p, s, b, ",");
         text_buf_printf(b, "]}");
     }

@@ -32,7 +32,8 @@ size_t state_bytes_for(const struct state_slot *slot, int n_slot, const struct s
 {
     size_t bytes = 0;
     for (int i = 0; i < n_slot; i++) {
-        int64_t n = slot[i].kind == SLOT_KV ? class_pages(o, slot[i].window) : rec_slots(&slot[i], o);
+        int64_t n =
+            slot[i].kind == SLOT_KV ? class_pages(o, slot[i].window) : rec_slots(&slot[i], o);
         bytes += (size_t)n * slot_each(&slot[i], o);
     }
     return bytes;
@@ -110,8 +111,8 @@ static sinter_status make_slot(struct state_pool *p, int i, const struct state_s
 static sinter_status check_types(const struct state_slot *s, const struct state_options *o,
                                  sinter_error *err)
 {
-    const enum quant_type type[2] = { o->type_k, o->type_v };
-    const int d[2] = { s->d_k, s->d_v };
+    const enum quant_type type[2] = {o->type_k, o->type_v};
+    const int d[2] = {s->d_k, s->d_v};
     for (int i = 0; i < 2; i++) {
         bool ok = type[i] == QUANT_F32 || type[i] == QUANT_F16 || type[i] == QUANT_Q8_0;
         if (!ok)
@@ -134,7 +135,7 @@ sinter_status state_pool_create(sinter_host *host, const struct device_mem *mem,
     sinter_status status = SINTER_OK;
     struct state_pool *p;
     NEW(host, p, 1, err);
-    *p = (struct state_pool){ .host = host, .mem = *mem, .o = *o, .n_slot = n_slot };
+    *p = (struct state_pool){.host = host, .mem = *mem, .o = *o, .n_slot = n_slot};
     NEW_OUT(host, p->slot, n_slot + 1, err);
     NEW_OUT(host, p->class, n_slot + 1, err);
     NEW_OUT(host, p->rec, n_slot + 1, err);
@@ -224,8 +225,9 @@ out:
 sinter_status seq_fork(struct state_pool *p, struct seq *from, struct seq **out, sinter_error *err)
 {
     if (p->n_seq >= p->o.n_seq)
-        return FAIL(err, STATE, "all %d sequences of this engine are in use; close one, or make the "
-                                "engine with more",
+        return FAIL(err, STATE,
+                    "all %d sequences of this engine are in use; close one, or make the "
+                    "engine with more",
                     p->o.n_seq);
     if (from && from->n_open)
         return FAIL(err, STATE, "cannot fork a sequence while a step of it is open");

@@ -146,10 +146,12 @@ sinter_status seq_save(struct seq *s, int row0, int row1, struct text_buf *out, 
     if (s->n_open)
         return FAIL(err, STATE, "cannot save a sequence while a step of it is open");
     if (row0 < 0 || row0 > row1 || row1 > s->n_row)
-        return FAIL(err, STATE, "cannot save rows %d..%d of a sequence of %d", row0, row1, s->n_row);
+        return FAIL(err, STATE, "cannot save rows %d..%d of a sequence of %d", row0, row1,
+                    s->n_row);
     if (p->n_rec && row1 != s->n_row)
-        return FAIL(err, STATE, "recurrent layers can be saved at their last row (%d) only, not at "
-                                "%d",
+        return FAIL(err, STATE,
+                    "recurrent layers can be saved at their last row (%d) only, not at "
+                    "%d",
                     s->n_row, row1);
     float *tmp;
     NEW(p->host, tmp, max_head(p), err);
@@ -179,7 +181,10 @@ out:
     return status;
 }
 
-struct saved { const unsigned char *at, *end; int row0, row1; };
+struct saved {
+    const unsigned char *at, *end;
+    int row0, row1;
+};
 
 static sinter_status read_head(const struct seq *s, const void *data, size_t bytes,
                                struct saved *in, sinter_error *err)
@@ -199,8 +204,9 @@ static sinter_status read_head(const struct seq *s, const void *data, size_t byt
         return FAIL(err, STATE, "the saved state belongs to another model");
     if (get_u32(at + 24) != quant_row(p->o.type_k)->gguf_id ||
         get_u32(at + 28) != quant_row(p->o.type_v)->gguf_id)
-        return FAIL(err, STATE, "the saved state has other cache types (ids %u, %u) than this "
-                                "engine (%s, %s); set -ctk and -ctv",
+        return FAIL(err, STATE,
+                    "the saved state has other cache types (ids %u, %u) than this "
+                    "engine (%s, %s); set -ctk and -ctv",
                     get_u32(at + 24), get_u32(at + 28), quant_row(p->o.type_k)->name,
                     quant_row(p->o.type_v)->name);
     if (get_u32(at + 32) != (uint32_t)p->n_slot)
@@ -291,8 +297,8 @@ sinter_status seq_restore(struct seq *s, const void *data, size_t bytes, sinter_
     float *tmp;
     NEW(p->host, tmp, max_head(p), err);
     struct state_options keep = p->o;
-    struct batch_seg seg = { .seq = s, .n_row = in.row1 - in.row0, .n_past = s->n_row };
-    struct batch b = { .n_seg = 1, .n_row = seg.n_row, .seg = &seg };
+    struct batch_seg seg = {.seq = s, .n_row = in.row1 - in.row0, .n_past = s->n_row};
+    struct batch b = {.n_seg = 1, .n_row = seg.n_row, .seg = &seg};
     p->o.n_chunk = in.row1 - in.row0 > p->o.n_chunk ? in.row1 - in.row0 : p->o.n_chunk;
     set_first_rows(s, &in);
     status = state_reserve(p, &b, err);

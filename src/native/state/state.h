@@ -52,20 +52,18 @@ CHECKED sinter_status seq_trim(struct seq *s, int n_row, sinter_error *err);
 /* Rows [row0, row1) in one canonical layout, independent of page size and of the device. */
 CHECKED sinter_status seq_save(struct seq *s, int row0, int row1, struct text_buf *out,
                                sinter_error *err);
-CHECKED sinter_status seq_restore(struct seq *s, const void *data, size_t bytes,
-                                  sinter_error *err);
+CHECKED sinter_status seq_restore(struct seq *s, const void *data, size_t bytes, sinter_error *err);
 
-CHECKED sinter_status state_reserve(struct state_pool *p, const struct batch *b,
-                                    sinter_error *err);
+CHECKED sinter_status state_reserve(struct state_pool *p, const struct batch *b, sinter_error *err);
 CHECKED sinter_status seq_commit(struct seq *s, int n_row, sinter_error *err);
 
 /* What kernels see of one sequence's slot. Absolute row r (>= first_row) is in page
  * page[(r - first_row) / page_rows - …]: use kv_page. */
 struct kv_view {
     char *base;
-    size_t page_bytes, v_offset;    /* V starts at v_offset in a page */
-    const int32_t *page;            /* page ids, page[0] holds row first_row */
-    int first_row;                  /* multiple of page_rows */
+    size_t page_bytes, v_offset; /* V starts at v_offset in a page */
+    const int32_t *page;         /* page ids, page[0] holds row first_row */
+    int first_row;               /* multiple of page_rows */
     int page_rows;
     int n_head_kv, d_k, d_v;
     enum quant_type type_k, type_v;
@@ -84,7 +82,8 @@ void kv_get_v(const struct kv_view *v, int row, int head, float *k);
 size_t kv_k_bytes(const struct state_slot *slot, enum quant_type type_k, int page_rows);
 size_t kv_v_bytes(const struct state_slot *slot, enum quant_type type_v, int page_rows);
 
-/* Recurrent slot: what to read (NULL: zeros), and where snapshot i (state after row n_row - n_snap + i) goes. */
+/* Recurrent slot: what to read (NULL: zeros), and where snapshot i (state after row n_row - n_snap
+ * + i) goes. */
 const float *seq_rec_read(const struct seq *s, int slot);
 float *seq_rec_write(const struct seq *s, int slot, int snap);
 

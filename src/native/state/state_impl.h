@@ -7,7 +7,11 @@
 enum { STATE_MAX_OPEN = 4 };
 
 /* Counted units of one kind: ids 0..n-1, free ones on a stack. */
-struct counted { int n, n_free; int32_t *free_id; int32_t *count; };
+struct counted {
+    int n, n_free;
+    int32_t *free_id;
+    int32_t *count;
+};
 
 struct page_class { /* KV slots of one window share page tables */
     int window;
@@ -16,10 +20,10 @@ struct page_class { /* KV slots of one window share page tables */
 
 struct slot_home {
     struct state_slot slot;
-    int class;          /* KV: index of its page class; REC: of its counted slots */
-    char *base;         /* KV: pages; REC: slots */
-    size_t each;        /* bytes of a page or slot */
-    size_t v_offset;    /* KV */
+    int class;       /* KV: index of its page class; REC: of its counted slots */
+    char *base;      /* KV: pages; REC: slots */
+    size_t each;     /* bytes of a page or slot */
+    size_t v_offset; /* KV */
 };
 
 struct state_pool {
@@ -32,34 +36,34 @@ struct state_pool {
     struct counted *rec; /* [n_rec], one per REC slot */
     int n_seq;
     size_t bytes;
-    struct seq *all;     /* list of living sequences */
+    struct seq *all; /* list of living sequences */
 };
 
-struct seq_class {       /* a sequence's page table of one class */
-    int32_t *page;       /* [cap]; page[0] holds first_row */
+struct seq_class { /* a sequence's page table of one class */
+    int32_t *page; /* [cap]; page[0] holds first_row */
     int n_page, first_row;
-    int valid_row;       /* lowest row that holds data: >= first_row after a restore */
+    int valid_row; /* lowest row that holds data: >= first_row after a restore */
 };
 
 struct open_step {
     int n_past, n_row;
-    int32_t *fresh;      /* [n_rec * max n_snap]: slots written by the step, one per snapshot */
+    int32_t *fresh; /* [n_rec * max n_snap]: slots written by the step, one per snapshot */
 };
 
 struct seq {
     struct state_pool *pool;
-    int n_row;           /* committed */
+    int n_row; /* committed */
     int n_open;
     struct open_step open[STATE_MAX_OPEN];
     struct seq_class *class;
-    int32_t *rec;        /* [n_rec]: committed slot, -1: zero state */
+    int32_t *rec; /* [n_rec]: committed slot, -1: zero state */
     struct seq *next;
 };
 
 int counted_take(struct counted *c); /* -1: none free */
 void counted_hold(struct counted *c, int id);
 void counted_drop(struct counted *c, int id);
-int seq_end(const struct seq *s); /* committed and open rows */
+int seq_end(const struct seq *s);                /* committed and open rows */
 void seq_release_from(struct seq *s, int n_row); /* pages past n_row rows go back */
 /* Rec slot r's number of snapshots. */
 int rec_n_snap(const struct state_pool *p, int r);

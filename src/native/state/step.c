@@ -58,8 +58,9 @@ static sinter_status check_room(const struct state_pool *p, const struct batch *
     }
     for (int r = 0; r < p->n_rec; r++)
         if ((int64_t)b->n_seg * rec_n_snap(p, r) > p->rec[r].n_free)
-            return FAIL(err, MEMORY, "no recurrent slots left for %d sequences: run fewer in one "
-                                     "step",
+            return FAIL(err, MEMORY,
+                        "no recurrent slots left for %d sequences: run fewer in one "
+                        "step",
                         b->n_seg);
     return SINTER_OK;
 }
@@ -101,7 +102,7 @@ sinter_status state_reserve(struct state_pool *p, const struct batch *b, sinter_
     TRY(check_room(p, b, err));
     for (int i = 0; i < b->n_seg; i++) {
         struct seq *s = b->seg[i].seq;
-        for (int class = 0; class < p->n_class; class++)
+        for (int class = 0; class < p->n_class; class ++)
             take_pages(p, &b->seg[i], class);
         struct open_step *o = &s->open[s->n_open++];
         o->n_past = b->seg[i].n_past;
@@ -194,17 +195,17 @@ struct kv_view seq_kv(const struct seq *s, int slot)
     const struct state_pool *p = s->pool;
     const struct slot_home *h = &p->slot[slot];
     const struct seq_class *c = &s->class[h->class];
-    return (struct kv_view){ .base = h->base,
-                             .page_bytes = h->each,
-                             .v_offset = h->v_offset,
-                             .page = c->page,
-                             .first_row = c->first_row,
-                             .page_rows = p->o.page_rows,
-                             .n_head_kv = h->slot.n_head_kv,
-                             .d_k = h->slot.d_k,
-                             .d_v = h->slot.d_v,
-                             .type_k = p->o.type_k,
-                             .type_v = p->o.type_v };
+    return (struct kv_view){.base = h->base,
+                            .page_bytes = h->each,
+                            .v_offset = h->v_offset,
+                            .page = c->page,
+                            .first_row = c->first_row,
+                            .page_rows = p->o.page_rows,
+                            .n_head_kv = h->slot.n_head_kv,
+                            .d_k = h->slot.d_k,
+                            .d_v = h->slot.d_v,
+                            .type_k = p->o.type_k,
+                            .type_v = p->o.type_v};
 }
 
 /* The state before the youngest open step: the last snapshot of the step before it. */
