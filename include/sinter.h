@@ -189,9 +189,9 @@ SINTER_CHECKED sinter_status sinter_detok_push(sinter_detok *d, int32_t id, cons
 SINTER_CHECKED sinter_status sinter_detok_flush(sinter_detok *d, const char **text, size_t *bytes,
                                                 sinter_error *err);
 
-/* Renders a chat template: source NULL = the model's (its bos and eos are then known to it). vars is
- * a JSON object: {"messages": […], "add_generation_prompt": true, …}. now: seconds since 1970 for
- * strftime_now; 0 = the clock. A template that raises is SINTER_E_DATA with its message. */
+/* Renders a chat template: source NULL = the model's. vars is a JSON object: {"messages": […],
+ * "bos_token": "…", "add_generation_prompt": true, …}. now: seconds since 1970 for strftime_now;
+ * 0 = the clock. A template that raises is SINTER_E_DATA with its message. */
 SINTER_CHECKED sinter_status sinter_template_render(sinter_host *host, const sinter_model *model,
                                                     const char *source, const char *vars,
                                                     int64_t now, char **text, size_t *bytes,
@@ -323,8 +323,8 @@ typedef struct sinter_generate_result {
 } sinter_generate_result;
 
 /* Completes `prompt` in the session. What the session already holds is used as far as it is the
- * prompt's beginning; the rest is trimmed, or (where it cannot be) everything is run again. A prompt
- * that does not fit is SINTER_E_CONTEXT with both numbers. */
+ * prompt's beginning; the rest is trimmed, or (where it cannot be) all is run again. A prompt that
+ * does not fit is SINTER_E_CONTEXT with both numbers. */
 SINTER_CHECKED sinter_status sinter_generate(sinter_session *session, const char *prompt,
                                              size_t bytes, const sinter_generate_options *options,
                                              sinter_generate_result *result, sinter_error *err);
@@ -349,6 +349,29 @@ SINTER_CHECKED sinter_status sinter_plan_print(sinter_model *model,
                                                const sinter_engine_options *options, bool json,
                                                sinter_write_fn write, void *ctx,
                                                sinter_error *err);
+
+/* Runs every small dummy fused and unfused under every kind of plan and compares counters with the
+ * baseline file, logits fused with unfused and with ref. Prints a line per finding and `fusion:
+ * N/N`; SINTER_E_DATA if anything differs. A missing backend is SINTER_E_DEVICE. */
+typedef struct sinter_fusion_check_options {
+    size_t size;
+    const char *backend;     /* NULL: the option `backend` */
+    const char *baseline;    /* tests/fusion/cpu.csv */
+    bool record;             /* write the baseline instead */
+    const char *work;        /* a folder that may be written to, for the dummies */
+    const char *model;       /* one dummy ("llama-f32") or a file; NULL: all dummies */
+} sinter_fusion_check_options;
+SINTER_CHECKED sinter_status sinter_fusion_check(sinter_host *host,
+                                                 const sinter_fusion_check_options *options,
+                                                 sinter_write_fn write, void *ctx,
+                                                 sinter_error *err);
+
+/* Runs the model fused, unfused and on ref, and names the first layer that departs. exact: the same
+ * bits whatever threads, chunks and company: one line and hash per setting, `same bits: 16/16`.
+ * SINTER_E_NUMERIC if something departs. */
+SINTER_CHECKED sinter_status sinter_verify(sinter_model *model,
+                                           const sinter_engine_options *options, bool exact,
+                                           sinter_write_fn write, void *ctx, sinter_error *err);
 
 /* Writes a model with random weights: arch (a small one; kind "mixed", "f32", "fused", "optional")
  * or like (real shape; type "q4_0", "q8_0", "bf16"). The same bytes on every machine. */

@@ -231,11 +231,12 @@ static int layer(struct builder *b, int x, bool last)
     return add(b, "ffn_add", h, x);
 }
 
-static void head(struct builder *b, int x, bool argmax)
+static void head(struct builder *b, int x, const struct model_variant *v)
 {
     const struct model_plan *p = &b->m->plan;
     x = norm(b, "output_norm", x, W_OUTPUT_NORM);
-    graph_port(b->g, x, PORT_HIDDEN);
+    if (!v->tap)
+        graph_port(b->g, x, PORT_HIDDEN);
     int y = linear(b, "logits", x, p->tied ? W_TOKEN_EMBD : W_OUTPUT, W_OUTPUT_B, 1);
     if (p->final_cap > 0) { /* cap tanh(y / cap) */
         y = scale(b, "logits.down", y, 1 / p->final_cap);
@@ -243,11 +244,11 @@ static void head(struct builder *b, int x, bool argmax)
         y = scale(b, "logits.cap", y, p->final_cap);
     }
     graph_port(b->g, y, PORT_LOGITS);
-    if (argmax)
+    if (v->argmax)
         graph_port(b->g, node1(b, "argmax", OP_ARGMAX, NONE, y), PORT_ARGMAX);
 }
 
-static void trunk(struct builder *b, bool argmax)
+static void trunk(struct builder *b, const struct model_variant *v)
 {
     const struct model_plan *p = &b->m->plan;
     b->ids = graph_input(b->g, PORT_IDS);
@@ -258,10 +259,12 @@ static void trunk(struct builder *b, bool argmax)
         b->l = &p->layer[i];
         b->g->layer = b->l->layer;
         x = layer(b, x, i == p->n_layer - 1);
+        if (v->tap == i + 1)
+            graph_port(b->g, x, PORT_HIDDEN);
     }
     b->l = NULL;
     b->g->layer = -1;
-    head(b, x, argmax);
+    head(b, x, v);
 }
 
 sinter_status model_graph(const struct model *m, const struct model_variant *v, struct graph **out,
@@ -276,7 +279,7 @@ sinter_status model_graph(const struct model *m, const struct model_variant *v, 
     memset(b.table, 0xff, n * sizeof *b.table); /* -1 */
     sinter_status status = graph_create(m->host, "trunk", &b.g, err);
     if (status == SINTER_OK) {
-        trunk(&b, v->argmax);
+        trunk(&b, v);
         status = graph_finish(b.g, err);
     }
     host_free(m->host, b.table);

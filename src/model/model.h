@@ -86,6 +86,7 @@ const struct model_weight *model_weight(const struct model *m, int layer, enum t
 struct model_variant {
     int n_ctx;                  /* rows a sequence may have; a window never needs more */
     bool argmax;                /* with an ARGMAX behind the logits (PORT_ARGMAX) */
+    int tap;                    /* > 0: PORT_HIDDEN is the residual stream after so many layers */
 };
 /* The trunk: ports IDS, POS, OUT_ROWS in; LOGITS, ARGMAX, HIDDEN out. Weight and slot numbering
  * depend on the model alone, so graphs of one model share weights and state. */

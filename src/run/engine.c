@@ -125,11 +125,14 @@ static sinter_status load(sinter_engine *e, sinter_error *err)
     return e->home->backend->load(e->home->device, &e->graph, 1, &src, &e->home->weights, err);
 }
 
-static sinter_status build(sinter_engine *e, const struct backend *backend, sinter_error *err)
+static sinter_status build(sinter_engine *e, const struct backend *backend,
+                           const struct fuse_options *fuse, sinter_error *err)
 {
     struct model_variant variant = {.n_ctx = e->o.n_ctx, .argmax = true};
     struct exec_options eo = engine_exec_options(e->host, &e->o);
     struct device_bytes bytes;
+    if (fuse)
+        eo.fuse = *fuse;
     TRY(model_find_home(e->model, backend, &e->home, err));
     TRY(model_graph(e->model->model, &variant, &e->graph, err));
     TRY(backend->refuse(e->home->device, e->graph, err));
@@ -144,8 +147,9 @@ static sinter_status build(sinter_engine *e, const struct backend *backend, sint
     return SINTER_OK;
 }
 
-sinter_status sinter_engine_create(sinter_model *model, const sinter_engine_options *options,
-                                   sinter_engine **out, sinter_error *err)
+sinter_status engine_create(sinter_model *model, const sinter_engine_options *options,
+                            const struct fuse_options *fuse, int tap, sinter_engine **out,
+                            sinter_error *err)
 {
     const struct backend *backend;
     sinter_engine *e;
@@ -159,13 +163,19 @@ sinter_status sinter_engine_create(sinter_model *model, const sinter_engine_opti
     }
     e->model = model;
     atomic_fetch_add(&model->count, 1);
-    status = build(e, backend, err);
+    status = build(e, backend, fuse, tap, err);
     if (status != SINTER_OK) {
         sinter_engine_free(e);
         return status;
     }
     *out = e;
     return SINTER_OK;
+}
+
+sinter_status sinter_engine_create(sinter_model *model, const sinter_engine_options *options,
+                                   sinter_engine **out, sinter_error *err)
+{
+    return engine_create(model, options, NULL, 0, out, err);
 }
 
 void sinter_engine_free(sinter_engine *e)

@@ -60,6 +60,12 @@ CHECKED sinter_status engine_options(sinter_model *model, const sinter_engine_op
                                      sinter_engine_options *o, struct state_options *state,
                                      const struct backend **backend, sinter_error *err);
 void model_unref(sinter_model *model);
+/* fuse NULL: as the host's options say. tap: struct model_variant. */
+CHECKED sinter_status engine_create(sinter_model *model, const sinter_engine_options *options,
+                                    const struct fuse_options *fuse, int tap, sinter_engine **out,
+                                    sinter_error *err);
+/* The sum of (a - b)^2 over the sum of b^2; 0 for equal, infinity if b is all zero. */
+double nmse(const float *a, const float *b, size_t n);
 struct exec_options engine_exec_options(sinter_host *host, const sinter_engine_options *o);
 /* Refuses what the budget (option memory, else the machine's memory) cannot hold. */
 CHECKED sinter_status engine_admit(sinter_host *host, const struct device_bytes *b, bool loaded,

@@ -1,0 +1,371 @@
+/* `sinter fusion check`: every small dummy, fused and unfused, under every kind of plan key. The
+ * counters of the fused run are compared with a committed sparse baseline, both ways; the unfused
+ * run must count zero in rows of two or more nodes; logits are compared with the unfused run's and
+ * with ref's. The baseline's header lists the universe: a name that comes or goes fails too. */
+#include "run/run.h"
+
+#include "base/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kinds of plan key. */
+struct mode {
+    const char *name;
+    int n_row, n_seq, want;
+};
+static const struct mode modes[] = {
+    {"decode", 1, 1, SINTER_WANT_LAST}, {"few", 3, 1, SINTER_WANT_LAST},
+    {"chunk", 40, 1, SINTER_WANT_LAST}, {"mid", 40, 1, SINTER_WANT_NONE},
+    {"all", 40, 1, SINTER_WANT_ALL},    {"seqs", 3, 2, SINTER_WANT_LAST},
+};
+enum { N_MODE = sizeof modes / sizeof modes[0], PAST = 5, MAX_ROWS = 40 };
+
+struct line {
+    char *text;
+    bool seen;
+};
+
+struct check {
+    sinter_host *host;
+    const sinter_fusion_check_options *o;
+    const struct backend *backend;
+    struct text_buf out;         /* what is printed */
+    struct text_buf rows, names; /* the baseline as it is now */
+    struct line *line;           /* the committed rows */
+    int n_line;
+    char *file;   /* the committed baseline's text, cut into lines */
+    char *header; /* its universe */
+    int n_ok, n_all;
+};
+
+double nmse(const float *a, const float *b, size_t n)
+{
+    double diff = 0, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = (double)a[i] - (double)b[i];
+        diff += d * d;
+        sum += (double)b[i] * (double)b[i];
+    }
+    return diff == 0 ? 0 : diff / sum;
+}
+
+static void verdict(struct check *k, bool ok, const char *model, const char *mode, const char *what,
+                    double value, double bound)
+{
+    k->n_all++;
+    k->n_ok += ok;
+    if (!ok)
+        text_buf_printf(&k->out, "FAIL %s %s: %s %g, expected %g\n", model, mode, what, value,
+                        bound);
+}
+
+/* ---- Baseline ---------------------------------------------------------------------------------
+ */
+
+static sinter_status read_baseline(struct check *k, sinter_error *err)
+{
+    size_t bytes, n = 0;
+    char *save = NULL;
+    TRY(host_read_file(k->host, k->o->baseline, 1 << 24, &k->file, &bytes, err));
+    for (size_t i = 0; i < bytes; i++)
+        n += k->file[i] == '\n';
+    NEW(k->host, k->line, n + 1, err);
+    for (char *t = strtok_r(k->file, "\n", &save); t; t = strtok_r(NULL, "\n", &save)) {
+        if (t[0] == '#' && !k->header)
+            k->header = t;
+        else if (strncmp(t, "model,", 6) != 0 && t[0] != '#')
+            k->line[k->n_line++].text = t;
+    }
+    return SINTER_OK;
+}
+
+static struct line *find_line(struct check *k, const char *text)
+{
+    for (int i = 0; i < k->n_line; i++)
+        if (strcmp(k->line[i].text, text) == 0)
+            return &k->line[i];
+    return NULL;
+}
+
+static void count_row(struct check *k, const char *model, const char *label, const char *mode,
+                      uint64_t count)
+{
+    char row[256];
+    snprintf(row, sizeof row, "%s,%s,%s,%llu", model, label, mode, (unsigned long long)count);
+    text_buf_printf(&k->rows, "%s\n", row);
+    if (k->o->record)
+        return;
+    struct line *line = find_line(k, row);
+    bool ok = line && !line->seen;
+    k->n_all++;
+    k->n_ok += ok;
+    if (!ok)
+        text_buf_printf(&k->out, "FAIL not in the baseline%s: %s\n", line ? " twice" : "", row);
+    if (line)
+        line->seen = true;
+}
+
+/* Rows of the baseline that did not happen; of the checked models only. */
+static void missing_rows(struct check *k)
+{
+    for (int i = 0; i < k->n_line; i++) {
+        const char *text = k->line[i].text;
+        bool mine = !k->o->model || (strncmp(text, k->o->model, strlen(k->o->model)) == 0 &&
+                                     text[strlen(k->o->model)] == ',');
+        if (k->line[i].seen || !mine)
+            continue;
+        k->n_all++;
+        text_buf_printf(&k->out, "FAIL in the baseline, but did not happen: %s\n", text);
+    }
+}
+
+static void print_universe(struct check *k, const struct fuse_table *t, struct text_buf *b)
+{
+    text_buf_printf(b, "# backend %s; models%s; labels", k->backend->name, k->names.text);
+    for (int v = 0; v < t->n_single; v++)
+        text_buf_printf(b, " %s", t->variant[v].label);
+    text_buf_printf(b, "; modes");
+    for (int i = 0; i < N_MODE; i++)
+        text_buf_printf(b, " %s", modes[i].name);
+}
+
+static sinter_status check_universe(struct check *k, const struct fuse_table *t, sinter_error *err)
+{
+    struct text_buf b;
+    text_buf_init(&b, k->host);
+    print_universe(k, t, &b);
+    sinter_status status = text_buf_end(&b, err);
+    if (status == SINTER_OK && !k->o->record && !k->o->model) {
+        bool ok = k->header && strcmp(k->header, b.text) == 0;
+        k->n_all++;
+        k->n_ok += ok;
+        if (!ok)
+            text_buf_printf(&k->out, "FAIL the universe changed\n  baseline: %s\n  now:      %s\n",
+                            k->header ? k->header : "(none)", b.text);
+    }
+    if (status == SINTER_OK && k->o->record) {
+        int handle;
+        status = host_open(k->host, k->o->baseline, true, &handle, err);
+        if (status == SINTER_OK) {
+            text_buf_printf(&b, "\nmodel,label,mode,count\n");
+            text_buf_add(&b, k->rows.text ? k->rows.text : "", k->rows.bytes);
+            status = host_write(k->host, handle, b.text, b.bytes, err);
+            sinter_status closed = host_close(k->host, handle, status == SINTER_OK ? err : NULL);
+            status = status == SINTER_OK ? closed : status;
+        }
+    }
+    text_buf_free(&b);
+    return status;
+}
+
+/* ---- One model ---------------------------------------------------------------------------------
+ */
+
+struct runner {
+    sinter_engine *engine;
+    sinter_session *s[2];
+    float *logits;
+};
+
+static int32_t token(int i, int n_vocab)
+{
+    return (int32_t)((i * 7 + 3) % n_vocab);
+}
+
+static sinter_status open_runner(sinter_model *m, const char *backend, bool fusion,
+                                 struct runner *r, sinter_error *err)
+{
+    const struct options *ho = host_options(m->host);
+    struct fuse_options fuse = {fusion, ho->disable, ho->ignore_need};
+    int n_ctx = m->model->plan.n_ctx_train < 128 ? m->model->plan.n_ctx_train : 128;
+    sinter_engine_options o = {.backend = backend,
+                               .n_ctx = n_ctx,
+                               .n_session = 2,
+                               .n_chunk = 64,
+                               .type_k = "f32",
+                               .type_v = "f32"};
+    TRY(engine_create(m, &o, &fuse, 0, &r->engine, err));
+    NEW(m->host, r->logits, 2 * MAX_ROWS * (size_t)m->model->plan.n_vocab, err);
+    return SINTER_OK;
+}
+
+static void close_runner(sinter_host *host, struct runner *r)
+{
+    for (int i = 0; i < 2; i++)
+        sinter_session_close(r->s[i]);
+    sinter_engine_free(r->engine);
+    host_free(host, r->logits);
+    *r = (struct runner){0};
+}
+
+/* A past of PAST tokens, then the mode's step; *n = floats in r->logits. */
+static sinter_status run_mode(struct runner *r, const struct mode *mode, int n_vocab, size_t *n,
+                              sinter_error *err)
+{
+    int32_t past[PAST], ids[MAX_ROWS];
+    sinter_item item[2];
+    for (int i = 0; i < PAST; i++)
+        past[i] = token(i, n_vocab);
+    for (int i = 0; i < mode->n_row; i++)
+        ids[i] = token(PAST + i, n_vocab);
+    for (int s = 0; s < mode->n_seq; s++) {
+        sinter_session_close(r->s[s]);
+        r->s[s] = NULL;
+        TRY(sinter_session_create(r->engine, &r->s[s], err));
+        item[s] = (sinter_item){.session = r->s[s], .ids = past + s, .n_id = PAST - s};
+        TRY(sinter_engine_step(r->engine, &item[s], 1, err));
+        item[s] =
+            (sinter_item){.session = r->s[s], .ids = ids, .n_id = mode->n_row, .want = mode->want};
+    }
+    struct fuse_stats *stats = r->engine->home->device->stats;
+    fuse_stats_reset(stats);
+    TRY(sinter_engine_step(r->engine, item, mode->n_seq, err));
+    *n = 0;
+    for (int s = 0; s < mode->n_seq; s++) {
+        size_t here = (size_t)item[s].n_out * (size_t)n_vocab;
+        if (here)
+            memcpy(r->logits + *n, item[s].logits, here * sizeof *r->logits);
+        *n += here;
+    }
+    return SINTER_OK;
+}
+
+static bool is_float_model(const sinter_model *m)
+{
+    for (int i = 0; i < m->model->n_weight; i++)
+        if (m->model->weight[i].type != QUANT_F32)
+            return false;
+    return true;
+}
+
+struct trio {
+    struct runner fused, plain, ref;
+};
+
+static sinter_status check_mode(struct check *k, const char *name, const sinter_model *m,
+                                struct trio *t, const struct mode *mode, sinter_error *err)
+{
+    int n_vocab = m->model->plan.n_vocab;
+    bool exact = is_float_model(m);
+    size_t n;
+    struct device *d = t->fused.engine->home->device;
+    TRY(run_mode(&t->fused, mode, n_vocab, &n, err));
+    for (int v = 0; v < d->table->n_single; v++) {
+        uint64_t count = fuse_stats_get(d->stats, v).executed;
+        if (count)
+            count_row(k, name, d->table->variant[v].label, mode->name, count);
+    }
+    TRY(run_mode(&t->plain, mode, n_vocab, &n, err));
+    for (int v = 0; v < d->table->n_single; v++)
+        if (fuse_stats_get(d->stats, v).executed)
+            verdict(k, false, name, mode->name, "executed while unfused",
+                    (double)fuse_stats_get(d->stats, v).executed, 0);
+    TRY(run_mode(&t->ref, mode, n_vocab, &n, err));
+    double unfused = nmse(t->fused.logits, t->plain.logits, n);
+    double ref = nmse(t->fused.logits, t->ref.logits, n);
+    verdict(k, unfused <= (exact ? 1e-10 : 1e-3), name, mode->name, "NMSE fused/unfused", unfused,
+            exact ? 1e-10 : 1e-3);
+    verdict(k, ref <= (exact ? 1e-9 : 3e-3), name, mode->name, "NMSE fused/ref", ref,
+            exact ? 1e-9 : 3e-3);
+    return SINTER_OK;
+}
+
+static sinter_status check_model(struct check *k, const char *name, const char *path,
+                                 sinter_error *err)
+{
+    sinter_status status;
+    struct trio t = {0};
+    sinter_model *m = NULL;
+    TRY_OUT(sinter_model_open(k->host, path, NULL, &m, err));
+    TRY_OUT(open_runner(m, k->backend->name, true, &t.fused, err));
+    TRY_OUT(open_runner(m, k->backend->name, false, &t.plain, err));
+    TRY_OUT(open_runner(m, "ref", false, &t.ref, err));
+    for (int i = 0; i < N_MODE; i++)
+        TRY_OUT(check_mode(k, name, m, &t, &modes[i], err));
+out:
+    close_runner(k->host, &t.fused);
+    close_runner(k->host, &t.plain);
+    close_runner(k->host, &t.ref);
+    sinter_model_close(m);
+    return status;
+}
+
+/* A model that does not load or run is a failure, and the next one is tried. */
+static sinter_status try_model(struct check *k, const char *name, const char *path)
+{
+    sinter_error why;
+    k->n_all++;
+    if (check_model(k, name, path, &why) == SINTER_OK)
+        k->n_ok++;
+    else
+        text_buf_printf(&k->out, "FAIL %s: %s\n", name, why.message);
+    return SINTER_OK;
+}
+
+static sinter_status check_dummies(struct check *k, sinter_error *err)
+{
+    struct dummy_options o;
+    char name[64], path[512];
+    bool found = false;
+    for (int i = 0; dummy_small(i, &o, name); i++) {
+        text_buf_printf(&k->names, " %s", name);
+        if (k->o->model && strcmp(k->o->model, name) != 0)
+            continue;
+        found = true;
+        if (snprintf(path, sizeof path, "%s/%s.gguf", k->o->work, name) >= (int)sizeof path)
+            return FAIL(err, USAGE, "the path of the folder '%s' is too long", k->o->work);
+        TRY(dummy_write(k->host, &o, path, err));
+        TRY(try_model(k, name, path));
+    }
+    if (!found)
+        TRY(try_model(k, k->o->model, k->o->model));
+    return SINTER_OK;
+}
+
+/* ---- All ----------------------------------------------------------------------------------------
+ */
+
+static sinter_status check_all(struct check *k, sinter_error *err)
+{
+    struct device *d;
+    if (!k->o->record)
+        TRY(read_baseline(k, err));
+    TRY(check_dummies(k, err));
+    if (!k->o->record)
+        missing_rows(k);
+    TRY(k->backend->open(k->host, &d, err));
+    sinter_status status = check_universe(k, d->table, err);
+    k->backend->close(d);
+    TRY(status);
+    text_buf_printf(&k->out, "fusion: %d/%d\n", k->n_ok, k->n_all);
+    return k->n_ok == k->n_all ? SINTER_OK
+                               : FAIL(err, DATA,
+                                      "%d of %d fusion checks failed; if the change is meant, "
+                                      "`sinter fusion check --record` writes a new baseline",
+                                      k->n_all - k->n_ok, k->n_all);
+}
+
+sinter_status sinter_fusion_check(sinter_host *host, const sinter_fusion_check_options *options,
+                                  sinter_write_fn write, void *ctx, sinter_error *err)
+{
+    struct check k = {.host = host, .o = options};
+    sinter_error second;
+    const char *name = options->backend ? options->backend : host_options(host)->backend;
+    TRY(backend_find(name, &k.backend, err));
+    text_buf_init(&k.out, host);
+    text_buf_init(&k.rows, host);
+    text_buf_init(&k.names, host);
+    sinter_status status = check_all(&k, err);
+    sinter_status shown = text_buf_flush(&k.out, write, ctx, &second);
+    if (status == SINTER_OK && shown != SINTER_OK)
+        status = status_fail(err, shown, "%s", second.message);
+    text_buf_free(&k.out);
+    text_buf_free(&k.rows);
+    text_buf_free(&k.names);
+    host_free(host, k.line);
+    host_free(host, k.file);
+    return status;
+}
