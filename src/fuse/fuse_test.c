@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../tests/fault_hooks.h"
-#include "../../tests/fusion/generate.h"
+#include "fault_hooks.h"
 #include "fuse/fuse_model_fixture.h"
 #include "fuse/names.h"
 #include "fuse/stats.h"
+#include "fusion/generate.h"
 
 enum { MAX_LINE = 96 };
 struct mock {
@@ -146,49 +146,50 @@ static void expansion(void **state)
     sinter_host_free(host);
 }
 
+static const struct {
+    struct fuse_row row;
+    const char *says;
+} bad_rows[] = {
+    {{"", {{{SILU}, {X}, {Y}}}}, "no name"},
+    {{"none", {{{0}}}}, "no node"},
+    {{"one", {{{SILU}, {X}, {Y}}}}, "have the label SILU"},
+    {{"loose", {{{SILU}, {X}, {Y}}, {{GELU}, {Z}, {V}}}}, "nothing that was bound"},
+    {{"many", {{{SILU}, {X, Y}, {Y}}, {{GELU}, {Y}, {V}}}}, "more operands"},
+    {{"few", {{{MUL}, {X}, {Y}}, {{GELU}, {Y}, {V}}}}, "fewer operands"},
+    {{"out", {{{CONV1D}, {X, W, S}, {Y}}, {{GELU}, {Y}, {V}}}}, "all outputs"},
+    {{"rep", {{{ADD}, {X, EACH(Y)}, {X}, .repeat = {2, 9}}}}, "repeat"},
+    {{"fat",
+      {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {7, 7}},
+       {{ADD}, {EACH(Y), EACH(B)}, {EACH(Y)}}}},
+     "FUSE_MAX_NODE"},
+    {{"each", {{{MATMUL}, {X, EACH(W)}, {Y}}, {{GELU}, {Y}, {V}}}}, "EACH without .repeat"},
+    {{"bare", {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {2, 2}}, {{GELU}, {Y}, {V}}}},
+     "read without EACH"},
+    {{"name", {{{SILU}, {X}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_WEIGHT(Q)}}, "row lacks"},
+    {{"always", {{{MATMUL}, {X, W}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_WEIGHT(W)}}, "always"},
+    {{"never", {{{MATMUL}, {X, W}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_QUANT(Y, 1)}}, "never"},
+    {{"tied", {{{SILU}, {X}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_SAME_ROW(X, Y)}}, "always"},
+    {{"twice", {{{SILU}, {X}, {Y}}, {{GELU, GELU}, {Y}, {V}}}}, "both have the label"},
+};
+
 /* Rows and lines that break a rule of the table. */
 static void table_errors(void **state)
 {
     (void)state;
-    static const struct {
-        struct fuse_row row;
-        const char *says;
-    } bad[] = {
-        {{"", {{{SILU}, {X}, {Y}}}}, "no name"},
-        {{"none", {{{0}}}}, "no node"},
-        {{"one", {{{SILU}, {X}, {Y}}}}, "have the label SILU"},
-        {{"loose", {{{SILU}, {X}, {Y}}, {{GELU}, {Z}, {V}}}}, "nothing that was bound"},
-        {{"many", {{{SILU}, {X, Y}, {Y}}, {{GELU}, {Y}, {V}}}}, "more operands"},
-        {{"few", {{{MUL}, {X}, {Y}}, {{GELU}, {Y}, {V}}}}, "fewer operands"},
-        {{"out", {{{CONV1D}, {X, W, S}, {Y}}, {{GELU}, {Y}, {V}}}}, "all outputs"},
-        {{"rep", {{{ADD}, {X, EACH(Y)}, {X}, .repeat = {2, 9}}}}, "repeat"},
-        {{"fat",
-          {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {7, 7}},
-           {{ADD}, {EACH(Y), EACH(B)}, {EACH(Y)}}}},
-         "FUSE_MAX_NODE"},
-        {{"each", {{{MATMUL}, {X, EACH(W)}, {Y}}, {{GELU}, {Y}, {V}}}}, "EACH without .repeat"},
-        {{"bare", {{{MATMUL}, {X, EACH(W)}, {EACH(Y)}, .repeat = {2, 2}}, {{GELU}, {Y}, {V}}}},
-         "read without EACH"},
-        {{"name", {{{SILU}, {X}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_WEIGHT(Q)}}, "row lacks"},
-        {{"always", {{{MATMUL}, {X, W}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_WEIGHT(W)}}, "always"},
-        {{"never", {{{MATMUL}, {X, W}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_QUANT(Y, 1)}}, "never"},
-        {{"tied", {{{SILU}, {X}, {Y}}, {{GELU}, {Y}, {V}}}, {NEED_SAME_ROW(X, Y)}}, "always"},
-        {{"twice", {{{SILU}, {X}, {Y}}, {{GELU, GELU}, {Y}, {V}}}}, "both have the label"},
-    };
     sinter_host *host = host_of();
     struct mock m = {0};
     mock_singles(&m);
-    int n = (int)(sizeof bad / sizeof bad[0]), n_ok = 0;
+    int n = (int)(sizeof bad_rows / sizeof bad_rows[0]), n_ok = 0;
     struct fuse_table *t;
     sinter_error err;
     for (int i = 0; i < n; i++) {
-        assert_int_equal(fuse_table_create_rows(host, &bad[i].row, 1, &m.list, &t, &err),
+        assert_int_equal(fuse_table_create_rows(host, &bad_rows[i].row, 1, &m.list, &t, &err),
                          SINTER_E_INTERNAL);
         assert_null(t);
-        if (strstr(err.message, bad[i].says))
+        if (strstr(err.message, bad_rows[i].says))
             n_ok++;
         else
-            print_message("wanted \"%s\", is \"%s\"\n", bad[i].says, err.message);
+            print_message("wanted \"%s\", is \"%s\"\n", bad_rows[i].says, err.message);
     }
     static const struct {
         struct fuse_line line[2];
@@ -491,8 +492,8 @@ static bool naive_acyclic(const struct naive *n, const struct group *c)
                 reach[id[a]][id[b]] = true;
     for (int k = 0; k < n_id; k++)
         for (int a = 0; a < n_id; a++)
-            for (int b = 0; reach[a][k] && b < n_id; b++)
-                reach[a][b] |= reach[k][b];
+            for (int b = 0; b < n_id; b++)
+                reach[a][b] |= reach[a][k] && reach[k][b];
     for (int a = 0; a < n_id; a++)
         if (reach[a][a])
             return false;
@@ -567,30 +568,39 @@ static bool naive_accepts(const struct naive *n, struct group *c, const struct f
     return false;
 }
 
+/* May the graph's node k be the variant's node j, by its op and by what is made inside? */
+static bool naive_may(const struct naive *n, const struct group *c, int j, int k)
+{
+    const struct fuse_var_node *vn = &c->variant->node[j];
+    const struct node *gn = &n->g->node[k];
+    if (gn->op != vn->op || n->group_of[k] >= 0)
+        return false;
+    for (int i = 0; i < j; i++)
+        if (c->node[i] == k)
+            return false;
+    if (j && vn->rep > 0 && c->variant->row->node[vn->row_node].repeat[1] && k < c->node[j - 1])
+        return false;
+    for (int i = 0; i < vn->n_in; i++) {
+        int made = naive_value(n, c, vn->in[i], j), q = 0;
+        while (made >= 0 && q < gn->n_in && gn->in[q] != made)
+            q++;
+        if (made >= 0 && q == gn->n_in)
+            return false;
+    }
+    return true;
+}
+
 /* Node tuples in lexicographic order; the first that is accepted. */
 static bool naive_tuple(const struct naive *n, struct group *c, int j, const struct fuse_line *line)
 {
-    const struct fuse_variant *v = c->variant;
-    if (j == v->n_node)
+    if (j == c->variant->n_node)
         return naive_accepts(n, c, line);
-    for (int k = j ? 0 : c->node[0]; k < (j ? n->g->n_node : c->node[0] + 1); k++) {
-        bool ok = n->g->node[k].op == v->node[j].op && n->group_of[k] < 0;
-        for (int i = 0; i < j; i++)
-            ok &= c->node[i] != k;
-        if (j && v->node[j].rep > 0 && v->row->node[v->node[j].row_node].repeat[1])
-            ok &= k > c->node[j - 1];
-        if (!ok)
+    int first = j ? 0 : c->node[0], end = j ? n->g->n_node : first + 1;
+    for (int k = first; k < end; k++) {
+        if (!naive_may(n, c, j, k))
             continue;
-        /* prune: a made operand must be where the variant reads it */
-        for (int i = 0; i < v->node[j].n_in && ok; i++) {
-            int made = naive_value(n, c, v->node[j].in[i], j);
-            bool found = made < 0;
-            for (int q = 0; q < n->g->node[k].n_in; q++)
-                found |= n->g->node[k].in[q] == made;
-            ok &= found;
-        }
         c->node[j] = k;
-        if (ok && naive_tuple(n, c, j + 1, line))
+        if (naive_tuple(n, c, j + 1, line))
             return true;
     }
     return false;
@@ -630,99 +640,120 @@ static uint64_t rng(uint64_t *s)
     return *s;
 }
 
-/* Up to 40 nodes that like to make the rows' shapes, and near misses of them. */
-static struct graph *random_graph(sinter_host *host, uint64_t seed)
+struct random {
+    struct graph *g;
+    uint64_t s;
+    int act[64], n_act, vec[2], mat[3], slot[2], table;
+    char name[32];
+};
+
+static const char *random_name(struct random *r, const char *what, int i)
+{
+    snprintf(r->name, sizeof r->name, "%s%d", what, i);
+    return r->name;
+}
+
+static int random_weight(struct random *r, const char *what, int i, int tensor, int n_row)
+{
+    struct weight_slice slice = {tensor, 0, n_row, n_row, 1, 1};
+    return graph_weight(r->g, random_name(r, what, i), slice, QUANT_F32, n_row, 8);
+}
+
+static int random_pick(struct random *r, int n)
+{
+    return (int)(rng(&r->s) % (uint64_t)n);
+}
+
+static void random_inputs(struct random *r)
+{
+    struct state_slot slot = {.kind = SLOT_KV, .n_head_kv = 1, .d_k = 8, .d_v = 8};
+    union attr at = {.ROPE_TABLE = {8, 1e4f, 1}};
+    int ids = graph_input(r->g, PORT_IDS), pos = graph_input(r->g, PORT_POS);
+    for (int i = 0; i < 3; i++) {
+        r->mat[i] = random_weight(r, "m", i, i, 8);
+        int e = random_weight(r, "e", i, i + 5, 9);
+        r->act[r->n_act++] =
+            graph_add(r->g, random_name(r, "x", i), OP_EMBED, ATTR_NONE, 2, (int[]){e, ids});
+    }
+    for (int i = 0; i < 2; i++) {
+        r->vec[i] = random_weight(r, "v", i, i + 3, 1);
+        r->slot[i] = graph_slot(r->g, random_name(r, "s", i), slot);
+    }
+    r->table = graph_add(r->g, "table", OP_ROPE_TABLE, at, 1, (int[]){pos});
+}
+
+static void random_node(struct random *r, int i)
 {
     static const enum op ops[] = {OP_ADD,      OP_ADD,    OP_ADD,      OP_MUL,  OP_MUL,
                                   OP_RMS_NORM, OP_MATMUL, OP_MATMUL,   OP_SILU, OP_SIN,
                                   OP_SQR,      OP_ROPE,   OP_KV_WRITE, OP_TANH};
-    struct graph *g;
-    sinter_error err;
-    assert_int_equal(graph_create(host, "random", &g, &err), SINTER_OK);
-    int act[64], n_act = 0, ids = graph_input(g, PORT_IDS), vec[2], mat[3], slot[2];
-    char name[32] = "w0";
-    uint64_t s = seed * 0x9e3779b97f4a7c15u + 1;
-    for (int i = 0; i < 8; i++)
-        rng(&s);
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "m%d", i);
-        mat[i] = graph_weight(g, name, (struct weight_slice){i, 0, 8, 8, 1, 1}, QUANT_F32, 8, 8);
-        snprintf(name, sizeof name, "v%d", i);
-        if (i < 2)
-            vec[i] =
-                graph_weight(g, name, (struct weight_slice){i + 3, 0, 1, 1, 1, 1}, QUANT_F32, 1, 8);
-        snprintf(name, sizeof name, "s%d", i);
-        if (i < 2)
-            slot[i] = graph_slot(
-                g, name, (struct state_slot){.kind = SLOT_KV, .n_head_kv = 1, .d_k = 8, .d_v = 8});
-        snprintf(name, sizeof name, "e%d", i);
-        int e = graph_weight(g, name, (struct weight_slice){i + 5, 0, 9, 9, 1, 1}, QUANT_F32, 9, 8);
-        snprintf(name, sizeof name, "x%d", i);
-        act[n_act++] = graph_add(g, name, OP_EMBED, ATTR_NONE, 2, (int[]){e, ids});
-    }
-    int table = graph_add(g, "table", OP_ROPE_TABLE, (union attr){.ROPE_TABLE = {8, 1e4f, 1}}, 1,
-                          (int[]){graph_input(g, PORT_POS)});
-    int n_step = 6 + (int)(rng(&s) % 24);
-    for (int i = 0; i < n_step; i++) {
-        enum op op = ops[rng(&s) % (sizeof ops / sizeof ops[0])];
-        int near = n_act > 3 ? 3 : n_act;
-        int a = act[rng(&s) % 3 ? n_act - 1 - (int)(rng(&s) % (unsigned)near)
-                                : (int)(rng(&s) % (unsigned)n_act)];
-        int b = act[rng(&s) % (unsigned)n_act], in[3] = {a, -1, -1}, n_in = 1;
-        union attr at = {.word = {0}};
-        if (op == OP_ADD || op == OP_MUL) {
-            in[n_in++] = rng(&s) % 3 == 0 ? vec[rng(&s) % 2] : b;
-            if (in[1] == b && rng(&s) % 2) {
-                in[0] = b;
-                in[1] = a;
-            }
-        }
-        if (op == OP_MATMUL) {
-            in[n_in++] = mat[rng(&s) % 3];
-            at.MATMUL.n_head = 1;
-        }
-        if (op == OP_ROPE)
-            in[n_in++] = table;
-        int q = (int)(rng(&s) % 2);
-        if (op == OP_KV_WRITE) {
-            in[0] = slot[q];
+    enum op op = ops[random_pick(r, (int)(sizeof ops / sizeof ops[0]))];
+    int a = r->act[random_pick(r, 3) ? r->n_act - 1 - random_pick(r, 3) : random_pick(r, r->n_act)];
+    int b = r->act[random_pick(r, r->n_act)], q = random_pick(r, 2), in[3] = {a}, n_in = 1;
+    union attr at = ATTR_NONE;
+    if (op == OP_ADD || op == OP_MUL) {
+        in[n_in++] = random_pick(r, 3) == 0 ? r->vec[q] : b;
+        if (in[1] == b && random_pick(r, 2)) {
+            in[0] = b;
             in[1] = a;
-            in[2] = b;
-            n_in = 3;
         }
-        snprintf(name, sizeof name, "n%d", i);
-        int y = graph_add(g, name, op, at, n_in, in);
-        if (op == OP_KV_WRITE)
-            slot[q] = y;
-        else
-            act[n_act++] = y;
+    } else if (op == OP_MATMUL) {
+        in[n_in++] = r->mat[random_pick(r, 3)];
+        at.MATMUL.n_head = 1;
+    } else if (op == OP_ROPE) {
+        in[n_in++] = r->table;
+    } else if (op == OP_KV_WRITE) {
+        in[0] = r->slot[q];
+        in[1] = a;
+        in[2] = b;
+        n_in = 3;
     }
-    for (int q = 0; q < 2; q++) { /* what nobody reads goes into the states */
-        snprintf(name, sizeof name, "end%d", q);
-        slot[q] = graph_add(g, name, OP_KV_WRITE, ATTR_NONE, 3, (int[]){slot[q], act[q], act[2]});
-    }
-    for (int v = 0; v < n_act; v++) {
-        bool read = false;
-        for (int k = 0; k < g->n_node; k++)
+    int y = graph_add(r->g, random_name(r, "n", i), op, at, n_in, in);
+    if (op == OP_KV_WRITE)
+        r->slot[q] = y;
+    else
+        r->act[r->n_act++] = y;
+}
+
+/* What nobody reads goes into the states, and every weight is read at least once. */
+static void random_end(struct random *r)
+{
+    struct graph *g = r->g;
+    for (int v = 0; v < r->n_act; v++) {
+        bool read = v < 2;
+        for (int k = 0; k < g->n_node && v >= 2; k++)
             for (int i = 0; i < g->node[k].n_in; i++)
-                read |= g->node[k].in[i] == act[v];
-        snprintf(name, sizeof name, "sink%d", v);
-        if (!read)
-            slot[0] =
-                graph_add(g, name, OP_KV_WRITE, ATTR_NONE, 3, (int[]){slot[0], act[v], act[v]});
+                read |= g->node[k].in[i] == r->act[v];
+        int in[3] = {r->slot[v & 1], r->act[v], r->act[v]};
+        if (!read || v < 2)
+            r->slot[v & 1] = graph_add(g, random_name(r, "end", v), OP_KV_WRITE, ATTR_NONE, 3, in);
     }
-    int sum = act[0]; /* weights that nobody reads would be an error */
-    sum = graph_add(g, "all_v0", OP_ADD, ATTR_NONE, 2, (int[]){sum, vec[0]});
-    sum = graph_add(g, "all_v1", OP_MUL, ATTR_NONE, 2, (int[]){sum, vec[1]});
-    sum = graph_add(g, "all_t", OP_ROPE, ATTR_NONE, 2, (int[]){sum, table});
+    int y = graph_add(g, "all_v0", OP_ADD, ATTR_NONE, 2, (int[]){r->act[0], r->vec[0]});
+    y = graph_add(g, "all_v1", OP_MUL, ATTR_NONE, 2, (int[]){y, r->vec[1]});
+    y = graph_add(g, "all_t", OP_ROPE, ATTR_NONE, 2, (int[]){y, r->table});
     for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "all_m%d", i);
-        sum = graph_add(g, name, OP_MATMUL, (union attr){.MATMUL = {1}}, 2, (int[]){sum, mat[i]});
+        union attr one = {.MATMUL = {1}};
+        y = graph_add(g, random_name(r, "all_m", i), OP_MATMUL, one, 2, (int[]){y, r->mat[i]});
     }
-    graph_port(g, sum, PORT_HIDDEN);
-    if (graph_finish(g, &err) != SINTER_OK)
+    graph_port(g, y, PORT_HIDDEN);
+}
+
+/* Up to 60 nodes that like to make the rows' shapes, and near misses of them. */
+static struct graph *random_graph(sinter_host *host, uint64_t seed)
+{
+    struct random r = {.s = seed * 0x9e3779b97f4a7c15u + 1};
+    sinter_error err;
+    assert_int_equal(graph_create(host, "random", &r.g, &err), SINTER_OK);
+    for (int i = 0; i < 8; i++)
+        rng(&r.s);
+    random_inputs(&r);
+    int n = 6 + random_pick(&r, 24);
+    for (int i = 0; i < n; i++)
+        random_node(&r, i);
+    random_end(&r);
+    if (graph_finish(r.g, &err) != SINTER_OK)
         fail_msg("%s", err.message);
-    return g;
+    return r.g;
 }
 
 static const struct fuse_row random_rows[] = {
@@ -928,25 +959,36 @@ static void cycles(void **state)
     fuse_result_free(r);
     fuse_table_free(t);
     graph_free(g);
-    /* over the edge rule of states: a second reader of the version, behind the first's output */
+    sinter_host_free(host);
+}
+
+/* The same over the edge rule of states: a second reader of the version, behind the first. */
+static void cycles_of_states(void **state)
+{
+    (void)state;
+    sinter_host *host = host_of();
+    struct fuse_table *t;
+    struct mock m;
+    struct graph *g;
+    sinter_error err;
     const struct fuse_row *conv = NULL;
     for (int i = 0; i < fuse_n_row; i++)
         if (strcmp(fuse_rows[i].name, "conv_state") == 0)
             conv = &fuse_rows[i];
     for (int second = 0; second < 2; second++) {
         assert_int_equal(graph_create(host, "state", &g, &err), SINTER_OK);
-        x = embed(g, "x", 0, graph_input(g, PORT_IDS));
+        int x = embed(g, "x", 0, graph_input(g, PORT_IDS));
         int w = graph_weight(g, "w", (struct weight_slice){1, 0, 8, 8, 1, 1}, QUANT_F32, 8, 4);
         int s = graph_slot(g, "s",
                            (struct state_slot){.kind = SLOT_REC, .n_row = 3, .d = 8, .n_snap = 1});
         union attr at = {.CONV1D = {1}};
-        y = graph_add(g, "conv", OP_CONV1D, at, 3, (int[]){x, w, s});
+        int y = graph_add(g, "conv", OP_CONV1D, at, 3, (int[]){x, w, s});
         int last = y;
         if (second)
             last = graph_add(g, "conv2", OP_CONV1D, at, 3, (int[]){y, w, s});
         op2(g, "write", OP_STATE_WRITE, s, graph_out(g, y, 1));
         graph_port(g, last, PORT_HIDDEN);
-        r = match_rows(host, conv, 1, &m, &t, g);
+        struct fuse_result *r = match_rows(host, conv, 1, &m, &t, g);
         assert_int_equal(r->count[0].matched, second ? 0 : 1);
         assert_int_equal(n_why(r, FUSE_CYCLE), second);
         fuse_result_free(r);
@@ -955,6 +997,17 @@ static void cycles(void **state)
     }
     sinter_host_free(host);
 }
+
+static const struct {
+    const char *disable, *ignore, *says;
+} bad_options[] = {
+    {"ADD*9", NULL, "did you mean ADD*"},
+    {"ADD", NULL, "single operation"},
+    {NULL, "MATMUL+ADD", "write LABEL.need"},
+    {NULL, "MATMUL+AD.same_row:Y,R", "did you mean MATMUL+ADD"},
+    {NULL, "MATMUL+ADD.same_row:Y,X", "has no need same_row:Y,X"},
+    {NULL, "MATMUL+ADD.same_row:Y,R,ADD*2.rows", "has no need rows"},
+};
 
 static void bans_and_options(void **state)
 {
@@ -996,22 +1049,12 @@ static void bans_and_options(void **state)
     assert_int_equal(r->count[v->id].matched + r->count[v->id].refused, 0);
     assert_int_equal(r->count[fuse_variant_find(t, "ADD*2")->id].matched, 1);
     fuse_result_free(r);
-    static const struct {
-        const char *disable, *ignore, *says;
-    } bad[] = {
-        {"ADD*9", NULL, "did you mean ADD*"},
-        {"ADD", NULL, "single operation"},
-        {NULL, "MATMUL+ADD", "write LABEL.need"},
-        {NULL, "MATMUL+AD.same_row:Y,R", "did you mean MATMUL+ADD"},
-        {NULL, "MATMUL+ADD.same_row:Y,X", "has no need same_row:Y,X"},
-        {NULL, "MATMUL+ADD.same_row:Y,R,ADD*2.rows", "has no need rows"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        o = (struct fuse_options){true, bad[i].disable, bad[i].ignore, NULL};
+    for (size_t i = 0; i < sizeof bad_options / sizeof bad_options[0]; i++) {
+        o = (struct fuse_options){true, bad_options[i].disable, bad_options[i].ignore, NULL};
         assert_int_equal(fuse_match(host, t, g.graph, &g.key, &o, NULL, 0, false, &r, &err),
                          SINTER_E_USAGE);
-        if (!strstr(err.message, bad[i].says))
-            fail_msg("wanted \"%s\", is \"%s\"", bad[i].says, err.message);
+        if (!strstr(err.message, bad_options[i].says))
+            fail_msg("wanted \"%s\", is \"%s\"", bad_options[i].says, err.message);
     }
     graph_free(g.graph);
     fuse_table_free(t);
@@ -1129,48 +1172,49 @@ static void mock_cpu(struct mock *m)
     mock_singles(m);
 }
 
+static const struct {
+    int which;
+    bool all;
+    int row_hi;
+    const char *labels;
+} model_cases[] = {
+    {FIXTURE_LLAMA, true, 1,
+     "EMBED ROPE_TABLE RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL "
+     "ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL ADD+RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE "
+     "QK+SOFTMAX+PV MATMUL ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL ADD+RMS_NORM+MUL "
+     "MATMUL+ARGMAX"},
+    {FIXTURE_LLAMA, false, 512,
+     "EMBED ROPE_TABLE SELECT_TABLE RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV "
+     "MATMUL+ADD RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL+ADD RMS_NORM+MUL SELECT_ROWS "
+     "SELECT_ROWS MATMUL MATMUL*2 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL+ADD RMS_NORM+MUL "
+     "MATMUL*2+SILU+MUL MATMUL+ADD RMS_NORM+MUL MATMUL+ARGMAX"},
+    {FIXTURE_QWEN2, true, 1,
+     "EMBED ROPE_TABLE RMS_NORM+MUL MATMUL*3+ADD*3 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL "
+     "ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL ADD+RMS_NORM+MUL MATMUL*3+ADD*3 ROPE "
+     "ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL "
+     "ADD+RMS_NORM+MUL MATMUL+ARGMAX"},
+    {FIXTURE_GEMMA, true, 1,
+     "EMBED ROPE_TABLE SCALE RMS_NORM+MUL MATMUL*3 RMS_NORM+MUL+ROPE RMS_NORM+MUL "
+     "ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL*2+GELU+MUL "
+     "MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL*3 RMS_NORM+MUL+ROPE RMS_NORM+MUL "
+     "ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL*2+GELU+MUL "
+     "MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL+ARGMAX"},
+};
+
 static void models(void **state)
 {
     (void)state;
-    static const struct {
-        int which;
-        bool all;
-        int row_hi;
-        const char *labels;
-    } cases[] = {
-        {FIXTURE_LLAMA, true, 1,
-         "EMBED ROPE_TABLE RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL "
-         "ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL ADD+RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE "
-         "QK+SOFTMAX+PV MATMUL ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL ADD+RMS_NORM+MUL "
-         "MATMUL+ARGMAX"},
-        {FIXTURE_LLAMA, false, 512,
-         "EMBED ROPE_TABLE SELECT_TABLE RMS_NORM+MUL MATMUL*3 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV "
-         "MATMUL+ADD RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL+ADD RMS_NORM+MUL SELECT_ROWS "
-         "SELECT_ROWS MATMUL MATMUL*2 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL+ADD RMS_NORM+MUL "
-         "MATMUL*2+SILU+MUL MATMUL+ADD RMS_NORM+MUL MATMUL+ARGMAX"},
-        {FIXTURE_QWEN2, true, 1,
-         "EMBED ROPE_TABLE RMS_NORM+MUL MATMUL*3+ADD*3 ROPE ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL "
-         "ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL ADD+RMS_NORM+MUL MATMUL*3+ADD*3 ROPE "
-         "ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL ADD+RMS_NORM+MUL MATMUL*2+SILU+MUL MATMUL "
-         "ADD+RMS_NORM+MUL MATMUL+ARGMAX"},
-        {FIXTURE_GEMMA, true, 1,
-         "EMBED ROPE_TABLE SCALE RMS_NORM+MUL MATMUL*3 RMS_NORM+MUL+ROPE RMS_NORM+MUL "
-         "ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL*2+GELU+MUL "
-         "MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL*3 RMS_NORM+MUL+ROPE RMS_NORM+MUL "
-         "ROPE+KV_WRITE QK+SOFTMAX+PV MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL*2+GELU+MUL "
-         "MATMUL RMS_NORM+MUL ADD+RMS_NORM+MUL MATMUL+ARGMAX"},
-    };
     sinter_host *host = host_of();
     struct mock m = {0};
     mock_cpu(&m);
     struct fuse_table *t = table_of(host, &m);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct graph *g = fixture_graph(host, cases[i].which), *live;
+    for (size_t i = 0; i < sizeof model_cases / sizeof model_cases[0]; i++) {
+        struct graph *g = fixture_graph(host, model_cases[i].which), *live;
         struct text_buf b;
         sinter_error err;
         int order[512];
-        assert_int_equal(graph_live(g, PORT_ARGMAX, cases[i].all, &live, &err), SINTER_OK);
-        struct fuse_key key = {1, cases[i].row_hi, cases[i].row_hi, 1};
+        assert_int_equal(graph_live(g, PORT_ARGMAX, model_cases[i].all, &live, &err), SINTER_OK);
+        struct fuse_key key = {1, model_cases[i].row_hi, model_cases[i].row_hi, 1};
         struct fuse_result *r = match(host, t, live, &key, NULL);
         check_result(live, r);
         assert_int_equal(fuse_order(r, live, 0, order, &err), SINTER_OK);
@@ -1178,7 +1222,7 @@ static void models(void **state)
         for (int k = 0; k < r->n_group; k++)
             text_buf_printf(&b, "%s%s", k ? " " : "", r->group[order[k]].variant->label);
         assert_int_equal(text_buf_end(&b, &err), SINTER_OK);
-        assert_string_equal(b.text, cases[i].labels);
+        assert_string_equal(b.text, model_cases[i].labels);
         text_buf_free(&b);
         text_buf_init(&b, host);
         fuse_explain_print(t, live, r, &b, false);
@@ -1190,9 +1234,7 @@ static void models(void **state)
             assert_true(r->count[fuse_variant_find(t, "MATMUL+ADD")->id].lost == 4);
         }
         if (i == 1)
-            assert_non_null(strstr(b.text, "ADD+RMS_NORM+MUL: no: line 5 needs rows:X,0,4")
-                                ? b.text
-                                : strstr(b.text, "ADD+RMS_NORM+MUL: lost"));
+            assert_non_null(strstr(b.text, "    ADD+RMS_NORM+MUL: lost "));
         if (getenv("FUSE_TEST_PRINT"))
             print_message("%s\n", b.text);
         text_buf_free(&b);
@@ -1262,13 +1304,21 @@ static void alloc_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expansion),      cmocka_unit_test(table_errors),
-        cmocka_unit_test(generated_fire), cmocka_unit_test(needs_missed),
-        cmocka_unit_test(leaks),          cmocka_unit_test(commuted),
-        cmocka_unit_test(random_graphs),  cmocka_unit_test(orders),
-        cmocka_unit_test(cycles),         cmocka_unit_test(bans_and_options),
-        cmocka_unit_test(no_line),        cmocka_unit_test(statistics),
-        cmocka_unit_test(models),         cmocka_unit_test(alloc_faults),
+        cmocka_unit_test(expansion),
+        cmocka_unit_test(table_errors),
+        cmocka_unit_test(generated_fire),
+        cmocka_unit_test(needs_missed),
+        cmocka_unit_test(leaks),
+        cmocka_unit_test(commuted),
+        cmocka_unit_test(random_graphs),
+        cmocka_unit_test(orders),
+        cmocka_unit_test(cycles),
+        cmocka_unit_test(bans_and_options),
+        cmocka_unit_test(cycles_of_states),
+        cmocka_unit_test(no_line),
+        cmocka_unit_test(statistics),
+        cmocka_unit_test(models),
+        cmocka_unit_test(alloc_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

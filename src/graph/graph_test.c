@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../tests/fault_hooks.h"
+#include "fault_hooks.h"
 #include "graph/graph.h"
 
 enum fixture {
@@ -392,74 +392,80 @@ static void errors_stick(void **state)
 }
 
 /* Each breaks one law; the message names it. */
+static const char *const laws[] = {"leads to no output port",
+                                   "nothing reads spare",
+                                   "two values are named h",
+                                   "before its reader late",
+                                   "replaces version 0",
+                                   "must have one reader",
+                                   "reads another state",
+                                   "twice",
+                                   "is missing",
+                                   "two types or widths",
+                                   "blocks overlap",
+                                   "of another kind",
+                                   "sizes must be > 0",
+                                   "n_row must be",
+                                   "is no output",
+                                   "is no input"};
+
+static void break_law(struct graph *g, int i)
+{
+    struct state_slot slot = {SLOT_KV, 1, 1, 16, 16, 0, 0, 0, 0};
+    int x = find(g, "x"), h = find(g, "h"), k = find(g, "k"), v = find(g, "v"), c;
+    if (i == 0)
+        add(g, "dead", OP_SILU, NONE, x, -1, -1);
+    if (i == 1)
+        weight(g, "spare", 77, 1, 3, 1);
+    if (i == 2)
+        add(g, "h", OP_SILU, NONE, x, -1, -1);
+    if (i == 3) { /* reads kv1 after kv2 replaced it */
+        add(g, "kv2", OP_KV_WRITE, NONE, find(g, "kv1"), k, v);
+        c = add(g, "late", OP_QK, AT(QK, 1, 0, 0), find(g, "q"), find(g, "kv1"), -1);
+    }
+    if (i == 4)
+        add(g, "again", OP_KV_WRITE, NONE, find(g, "kv"), k, v);
+    if (i == 5)
+        add(g, "p2", OP_SOFTMAX, NONE, find(g, "c"), -1, -1);
+    if (i == 6) {
+        c = add(g, "c2", OP_QK, AT(QK, 1, 0, 0), find(g, "q"), find(g, "kv1"), -1);
+        int s = add(g, "s1", OP_KV_WRITE, NONE, graph_slot(g, "s", slot), k, v);
+        add(g, "mix2", OP_PV, NONE, c, s, -1);
+    }
+    if (i == 7)
+        graph_port(g, h, PORT_HIDDEN);
+    if (i == 8)
+        graph_add(g, "hole", OP_ADD, NONE, 2, (int[]){x, -1});
+    if (i == 9)
+        graph_weight(g, "emb", (struct weight_slice){0, 0, 50, 50, 1, 1}, QUANT_F16, 50, 32);
+    if (i == 10)
+        graph_weight(g, "w", (struct weight_slice){9, 0, 4, 3, 2, 1}, QUANT_F16, 8, 32);
+    if (i == 11)
+        graph_port(g, find(g, "best"), PORT_LOGITS);
+    if (i == 12)
+        graph_slot(g, "bad", (struct state_slot){SLOT_KV, 1, 1, 0, 16, 0, 0, 0, 0});
+    if (i == 13)
+        graph_weight(g, "w", (struct weight_slice){9, 0, 4, 4, 2, 1}, QUANT_F16, 4, 32);
+    if (i == 14)
+        graph_port(g, h, PORT_IDS);
+    if (i == 15)
+        graph_input(g, PORT_LOGITS);
+}
+
 static void validator(void **state)
 {
     (void)state;
-    static const char *const says[] = {"leads to no output port",
-                                       "nothing reads spare",
-                                       "two values are named h",
-                                       "before its reader late",
-                                       "replaces version 0",
-                                       "must have one reader",
-                                       "reads another state",
-                                       "twice",
-                                       "is missing",
-                                       "two types or widths",
-                                       "blocks overlap",
-                                       "of another kind",
-                                       "sizes must be > 0",
-                                       "n_row must be",
-                                       "is no output",
-                                       "is no input"};
     sinter_host *host = host_of();
-    int n = (int)(sizeof says / sizeof says[0]), n_ok = 0;
+    int n = (int)(sizeof laws / sizeof laws[0]), n_ok = 0;
     for (int i = 0; i < n; i++) {
         struct graph *g = small(host);
         sinter_error err = {0};
-        struct state_slot slot = {SLOT_KV, 1, 1, 16, 16, 0, 0, 0, 0};
-        int x = find(g, "x"), h = find(g, "h"), k = find(g, "k"), v = find(g, "v"), c;
-        if (i == 0)
-            add(g, "dead", OP_SILU, NONE, x, -1, -1);
-        if (i == 1)
-            weight(g, "spare", 77, 1, 3, 1);
-        if (i == 2)
-            add(g, "h", OP_SILU, NONE, x, -1, -1);
-        if (i == 3) { /* reads kv1 after kv2 replaced it */
-            add(g, "kv2", OP_KV_WRITE, NONE, find(g, "kv1"), k, v);
-            c = add(g, "late", OP_QK, AT(QK, 1, 0, 0), find(g, "q"), find(g, "kv1"), -1);
-        }
-        if (i == 4)
-            add(g, "again", OP_KV_WRITE, NONE, find(g, "kv"), k, v);
-        if (i == 5)
-            add(g, "p2", OP_SOFTMAX, NONE, find(g, "c"), -1, -1);
-        if (i == 6) {
-            c = add(g, "c2", OP_QK, AT(QK, 1, 0, 0), find(g, "q"), find(g, "kv1"), -1);
-            int s = add(g, "s1", OP_KV_WRITE, NONE, graph_slot(g, "s", slot), k, v);
-            add(g, "mix2", OP_PV, NONE, c, s, -1);
-        }
-        if (i == 7)
-            graph_port(g, h, PORT_HIDDEN);
-        if (i == 8)
-            graph_add(g, "hole", OP_ADD, NONE, 2, (int[]){x, -1});
-        if (i == 9)
-            graph_weight(g, "emb", (struct weight_slice){0, 0, 50, 50, 1, 1}, QUANT_F16, 50, 32);
-        if (i == 10)
-            graph_weight(g, "w", (struct weight_slice){9, 0, 4, 3, 2, 1}, QUANT_F16, 8, 32);
-        if (i == 11)
-            graph_port(g, find(g, "best"), PORT_LOGITS);
-        if (i == 12)
-            graph_slot(g, "bad", (struct state_slot){SLOT_KV, 1, 1, 0, 16, 0, 0, 0, 0});
-        if (i == 13)
-            graph_weight(g, "w", (struct weight_slice){9, 0, 4, 4, 2, 1}, QUANT_F16, 4, 32);
-        if (i == 14)
-            graph_port(g, h, PORT_IDS);
-        if (i == 15)
-            graph_input(g, PORT_LOGITS);
+        break_law(g, i);
         assert_int_not_equal(graph_finish(g, &err), SINTER_OK);
-        if (strstr(err.message, says[i]))
+        if (strstr(err.message, laws[i]))
             n_ok++;
         else
-            print_message("wanted \"%s\", is \"%s\"\n", says[i], err.message);
+            print_message("wanted \"%s\", is \"%s\"\n", laws[i], err.message);
         graph_free(g);
     }
     print_message("validator: %d/%d\n", n_ok, n);

@@ -6,7 +6,8 @@
  *     sinter_status s = generate_fires(host, table, variant, line, &out, &err);
  *     … fuse_match(…, out.graph, &out.key, …); graph_free(out.graph);
  *
- * line may be NULL: the row's own needs only. Activations are [TOK, n_head, d / n_head]. */
+ * line may be NULL: the row's own needs only. To try one line, match with a table of that line and
+ * single ops: an earlier line of the backend may take the same group. Activations are [TOK, n_head, d / n_head]. */
 #ifndef TESTS_FUSION_GENERATE_H
 #define TESTS_FUSION_GENERATE_H
 
@@ -135,6 +136,30 @@ static inline int generate_matrix(struct generator *x, int slot, int n_col, int 
     return generate_weight(x, type, x->d, n_col, n_mat);
 }
 
+/* An activation, as operand i of the node. */
+static inline int generate_x(struct generator *x, const struct fuse_var_node *vn, int i)
+{
+    int first = vn->in[0] == FUSE_ABSENT ? -1 : x->out->value[vn->in[0]];
+    int d_head = x->d / x->n_head, kv_head = x->n_head / 2 ? x->n_head / 2 : 1;
+    if (vn->op == OP_STATE_WRITE) /* snapshots of some other convolution */
+        return graph_out(
+            x->g,
+            generate_op(x, OP_CONV1D, (union attr){.CONV1D = {2}}, generate_act(x, 1, x->d),
+                        generate_weight(x, QUANT_F32, x->d, 4, 1), generate_rec(x, x->d)),
+            1);
+    if (vn->op == OP_KV_WRITE) {
+        struct shape have = {AXIS_TOK, 1, kv_head, 2 * d_head};
+        if (first >= 0)
+            have = x->g->value[first].shape;
+        return generate_act(x, have.n_head, i == 1 && first >= 0 ? have.d - d_head : d_head);
+    }
+    if (vn->op == OP_ROPE || vn->op == OP_QK || vn->op == OP_RMS_NORM) {
+        bool kv = vn->op == OP_ROPE && strstr(x->v->label, "KV_WRITE") != NULL;
+        return generate_act(x, kv ? kv_head : x->n_head, d_head);
+    }
+    return generate_act(x, 1, x->d);
+}
+
 /* The operand i of the variant's node, whose earlier operands are bound. */
 static inline int generate_operand(struct generator *x, const struct fuse_var_node *vn, int i)
 {
@@ -182,21 +207,7 @@ static inline int generate_operand(struct generator *x, const struct fuse_var_no
     default: /* x, X */
         break;
     }
-    if (vn->op == OP_STATE_WRITE) /* snapshots of some other convolution */
-        return graph_out(
-            x->g,
-            generate_op(x, OP_CONV1D, (union attr){.CONV1D = {2}}, generate_act(x, 1, x->d),
-                        generate_weight(x, QUANT_F32, x->d, 4, 1), generate_rec(x, x->d)),
-            1);
-    if (vn->op == OP_KV_WRITE) {
-        struct shape have = first >= 0 ? s : (struct shape){0, 1, kv_head, 2 * d_head};
-        return generate_act(x, have.n_head, i == 1 && first >= 0 ? have.d - d_head : d_head);
-    }
-    if (vn->op == OP_ROPE || vn->op == OP_QK || vn->op == OP_RMS_NORM) {
-        bool kv = vn->op == OP_ROPE && strstr(x->v->label, "KV_WRITE") != NULL;
-        return generate_act(x, kv ? kv_head : x->n_head, d_head);
-    }
-    return generate_act(x, 1, x->d);
+    return generate_x(x, vn, i);
 }
 
 static inline union attr generate_attr(const struct generator *x, enum op op)
