@@ -126,9 +126,9 @@ static sinter_status load(sinter_engine *e, sinter_error *err)
 }
 
 static sinter_status build(sinter_engine *e, const struct backend *backend,
-                           const struct fuse_options *fuse, sinter_error *err)
+                           const struct fuse_options *fuse, int tap, sinter_error *err)
 {
-    struct model_variant variant = {.n_ctx = e->o.n_ctx, .argmax = true};
+    struct model_variant variant = {.n_ctx = e->o.n_ctx, .argmax = true, .tap = tap};
     struct exec_options eo = engine_exec_options(e->host, &e->o);
     struct device_bytes bytes;
     if (fuse)
