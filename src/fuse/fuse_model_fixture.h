@@ -33,8 +33,8 @@ static inline int fixture_weight(struct fixture *f, const char *what, int n_row,
     char w[64];
     snprintf(w, sizeof w, "%.48s.weight", what);
     return graph_weight(f->g, fixture_name(f, w),
-                        (struct weight_slice){f->n_tensor++, 0, n_row, n_row, 1, 1}, QUANT_Q8_0,
-                        n_row, n_col);
+                        (struct weight_slice){f->n_tensor++, 0, n_row, n_row, 1, 1, 0, 0},
+                        QUANT_Q8_0, n_row, n_col);
 }
 
 static inline int fixture_op(struct fixture *f, const char *what, enum op op, union attr at, int a,

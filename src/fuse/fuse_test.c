@@ -655,7 +655,7 @@ static const char *random_name(struct random *r, const char *what, int i)
 
 static int random_weight(struct random *r, const char *what, int i, int tensor, int n_row)
 {
-    struct weight_slice slice = {tensor, 0, n_row, n_row, 1, 1};
+    struct weight_slice slice = {tensor, 0, n_row, n_row, 1, 1, 0, 0};
     return graph_weight(r->g, random_name(r, what, i), slice, QUANT_F32, n_row, 8);
 }
 
@@ -895,7 +895,7 @@ static int embed(struct graph *g, const char *name, int tensor, int ids)
 {
     char w[32];
     snprintf(w, sizeof w, "%s.w", name);
-    int e = graph_weight(g, w, (struct weight_slice){tensor, 0, 9, 9, 1, 1}, QUANT_F32, 9, 8);
+    int e = graph_weight(g, w, (struct weight_slice){tensor, 0, 9, 9, 1, 1, 0, 0}, QUANT_F32, 9, 8);
     return op2(g, name, OP_EMBED, e, ids);
 }
 
@@ -978,7 +978,8 @@ static void cycles_of_states(void **state)
     for (int second = 0; second < 2; second++) {
         assert_int_equal(graph_create(host, "state", &g, &err), SINTER_OK);
         int x = embed(g, "x", 0, graph_input(g, PORT_IDS));
-        int w = graph_weight(g, "w", (struct weight_slice){1, 0, 8, 8, 1, 1}, QUANT_F32, 8, 4);
+        int w =
+            graph_weight(g, "w", (struct weight_slice){1, 0, 8, 8, 1, 1, 0, 0}, QUANT_F32, 8, 4);
         int s = graph_slot(g, "s",
                            (struct state_slot){.kind = SLOT_REC, .n_row = 3, .d = 8, .n_snap = 1});
         union attr at = {.CONV1D = {1}};

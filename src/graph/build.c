@@ -110,6 +110,8 @@ static const char *slice_wrong(struct weight_slice s, int32_t n_row, int32_t n_c
         return "blocks overlap";
     if ((int64_t)s.n_row * s.n_block != n_row)
         return "n_row must be slice.n_row * slice.n_block";
+    if (s.col0 < 0 || s.n_col < 0 || (s.n_col ? s.n_col != n_col : s.col0 != 0))
+        return "n_col must be slice.n_col";
     return NULL;
 }
 

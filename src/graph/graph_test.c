@@ -58,8 +58,8 @@ static sinter_host *host_of(void)
 static int weight(struct graph *g, const char *name, int id, int32_t n_row, int32_t n_col,
                   int n_mat)
 {
-    return graph_weight(g, name, (struct weight_slice){id, 0, n_row, n_row, 1, n_mat}, QUANT_F32,
-                        n_row, n_col);
+    return graph_weight(g, name, (struct weight_slice){id, 0, n_row, n_row, 1, n_mat, 0, 0},
+                        QUANT_F32, n_row, n_col);
 }
 
 static int add(struct graph *g, const char *name, enum op op, union attr at, int a, int b, int c)
@@ -407,7 +407,8 @@ static const char *const laws[] = {"leads to no output port",
                                    "sizes must be > 0",
                                    "n_row must be",
                                    "is no output",
-                                   "is no input"};
+                                   "is no input",
+                                   "n_col must be"};
 
 static void break_law(struct graph *g, int i)
 {
@@ -437,19 +438,21 @@ static void break_law(struct graph *g, int i)
     if (i == 8)
         graph_add(g, "hole", OP_ADD, NONE, 2, (int[]){x, -1});
     if (i == 9)
-        graph_weight(g, "emb", (struct weight_slice){0, 0, 50, 50, 1, 1}, QUANT_F16, 50, 32);
+        graph_weight(g, "emb", (struct weight_slice){0, 0, 50, 50, 1, 1, 0, 0}, QUANT_F16, 50, 32);
     if (i == 10)
-        graph_weight(g, "w", (struct weight_slice){9, 0, 4, 3, 2, 1}, QUANT_F16, 8, 32);
+        graph_weight(g, "w", (struct weight_slice){9, 0, 4, 3, 2, 1, 0, 0}, QUANT_F16, 8, 32);
     if (i == 11)
         graph_port(g, find(g, "best"), PORT_LOGITS);
     if (i == 12)
         graph_slot(g, "bad", (struct state_slot){SLOT_KV, 1, 1, 0, 16, 0, 0, 0, 0});
     if (i == 13)
-        graph_weight(g, "w", (struct weight_slice){9, 0, 4, 4, 2, 1}, QUANT_F16, 4, 32);
+        graph_weight(g, "w", (struct weight_slice){9, 0, 4, 4, 2, 1, 0, 0}, QUANT_F16, 4, 32);
     if (i == 14)
         graph_port(g, h, PORT_IDS);
     if (i == 15)
         graph_input(g, PORT_LOGITS);
+    if (i == 16)
+        graph_weight(g, "w", (struct weight_slice){9, 0, 1, 1, 1, 1, 4, 8}, QUANT_F16, 1, 9);
 }
 
 static void validator(void **state)

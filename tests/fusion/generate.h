@@ -6,8 +6,9 @@
  *     sinter_status s = generate_fires(host, table, variant, line, &out, &err);
  *     … fuse_match(…, out.graph, &out.key, …); graph_free(out.graph);
  *
- * line may be NULL: the row's own needs only. To try one line, match with a table of that line and
- * single ops: an earlier line of the backend may take the same group. Activations are [TOK, n_head, d / n_head]. */
+ * line may be NULL: the row's own needs only. To try one line, match with a table of that line
+ * and single ops: an earlier line of the backend may take the same group. Activations are
+ * [TOK, n_head, d / n_head]. */
 #ifndef TESTS_FUSION_GENERATE_H
 #define TESTS_FUSION_GENERATE_H
 
@@ -54,7 +55,7 @@ static inline int generate_port(struct generator *x, int *value, enum port port)
 static inline int generate_weight(struct generator *x, enum quant_type type, int n_row, int n_col,
                                   int n_mat)
 {
-    struct weight_slice s = {x->n_tensor++, 0, n_row, n_row, 1, n_mat};
+    struct weight_slice s = {x->n_tensor++, 0, n_row, n_row, 1, n_mat, 0, 0};
     return graph_weight(x->g, generate_name(x), s, type, n_row, n_col);
 }
 
