@@ -81,12 +81,21 @@ struct cpu_isa {
     void (*softmax)(float *s, int n, const float *sink);
     /* Index of the greatest, the lower of equals; its value to *best. */
     int (*argmax)(const float *x, int n, float *best);
+
+    /* n rounds of the bare unit; multiply-adds done. For bench.c. */
+    double (*spin_int8)(int64_t n, float *sink);
+    double (*spin_f32)(int64_t n, float *sink);
 };
 
 extern const struct cpu_isa cpu_isa_c;
 #if defined(__x86_64__)
 extern const struct cpu_isa cpu_isa_avx2, cpu_isa_avx512;
 #endif
+
+/* Micro benchmark: a line per format x level x {1, 3, 64} tokens, with shares of the read bandwidth
+ * and of the units that it measures first. mask: "", or the highest level to try. */
+CHECKED sinter_status cpu_bench(sinter_host *host, const char *mask, struct text_buf *out,
+                                sinter_error *err);
 
 /* The micro-kernels of a level; levels that this build lacks give the one below. */
 const struct cpu_isa *cpu_isa(enum cpu_level level);

@@ -2,6 +2,7 @@
 #include "backend/cpu/gemm_c.h"
 
 #include "backend/cpu/attention_impl.h"
+#include "backend/cpu/spin_impl.h"
 #include "backend/cpu/vec_impl.h"
 
 #define gemm_F32 gemm_float

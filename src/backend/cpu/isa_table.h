@@ -34,4 +34,6 @@ const struct cpu_isa ISA_TABLE = {
     .mask = attn_mask,
     .softmax = attn_softmax,
     .argmax = vec_argmax,
+    .spin_int8 = spin_int8,
+    .spin_f32 = spin_f32,
 };
