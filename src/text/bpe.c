@@ -3,7 +3,8 @@
 
 #include "text/vocab_priv.h"
 
-/* ---- Load: tokens are spelt with one printable character for each byte ------------------------ */
+/* ---- Load: tokens are spelt with one printable character for each byte ------------------------
+ */
 
 /* The byte that the character stands for, or -1. Printable Latin-1 stands for itself, the 68 other
  * bytes for U+0100, U+0101, … in rising order. */
@@ -84,8 +85,19 @@ static bool is_sound(const struct vocab *v, const struct vocab_merge *m)
            memcmp(p.text, l.text, l.bytes) == 0 && memcmp(p.text + l.bytes, r.text, r.bytes) == 0;
 }
 
+/* The id of what a merge makes: mostly the one after that of the merge before. */
+static int32_t find_joined(const struct vocab *v, const char *joined, size_t bytes, int32_t last)
+{
+    const int32_t next = last + 1;
+
+    if (next < v->n && v->text[next].bytes == bytes &&
+        memcmp(v->text[next].text, joined, bytes) == 0)
+        return next;
+    return vocab_index_find(&v->by_text, joined, bytes);
+}
+
 static sinter_status add_merge(struct vocab *v, const struct gguf_string *s, uint32_t rank,
-                               char *joined, sinter_error *err)
+                               char *joined, int32_t *last, sinter_error *err)
 {
     const char *blank = s->bytes > 1 ? memchr(s->text + 1, ' ', s->bytes - 1) : NULL;
     struct vocab_merge m = {.rank = rank};
@@ -100,7 +112,7 @@ static sinter_status add_merge(struct vocab *v, const struct gguf_string *s, uin
     memcpy(joined + n, blank + 1, rest);
     m.left = vocab_index_find(&v->by_text, s->text, n);
     m.right = vocab_index_find(&v->by_text, blank + 1, rest);
-    m.id = vocab_index_find(&v->by_text, joined, n + rest);
+    m.id = *last = find_joined(v, joined, n + rest, *last);
     if (m.left < 0 || m.right < 0 || m.id < 0)
         return FAIL(err, DATA,
                     "%s: tokenizer.ggml.merges[%u] \"%.40s\": %s is no token of the vocabulary; "
@@ -130,6 +142,7 @@ static sinter_status load_merges(struct vocab *v, const struct gguf *g, sinter_e
     const struct gguf_value *value;
     uint32_t n_slot = 16;
     size_t longest = 0;
+    int32_t last = -1;
     char *joined;
     sinter_status status = SINTER_OK;
 
@@ -150,7 +163,7 @@ static sinter_status load_merges(struct vocab *v, const struct gguf *g, sinter_e
         longest = s[i].bytes > longest ? s[i].bytes : longest;
     NEW(v->host, joined, longest + 1, err);
     for (size_t i = 0; i < value->n; i++)
-        TRY_OUT(add_merge(v, &s[i], (uint32_t)i, joined, err));
+        TRY_OUT(add_merge(v, &s[i], (uint32_t)i, joined, &last, err));
 out:
     host_free(v->host, joined);
     return status;
@@ -173,14 +186,17 @@ static sinter_status find_split(struct vocab *v, const struct gguf *g, const cha
         from = kv->key;
     }
     v->split = split_find(name.text, name.bytes);
+    if (v->split && *pre)
+        host_log(v->host, SINTER_LOG_WARN, "%s: pre-tokenizer '%s' in place of the file's", v->path,
+                 v->split->name);
     if (v->split)
         return SINTER_OK;
     const char *near = split_nearest(name.text);
-    return FAIL(err, UNSUPPORTED,
-                "%s: unknown pre-tokenizer '%.80s' (%s); if a known one cuts words in the same way, "
-                "name it with --pre-tokenizer NAME (gpt-2, smollm, llama-bpe, qwen2, ...)%s%s%s",
-                v->path, name.text, from, near ? "; nearest: " : "", near ? near : "",
-                near ? "" : "");
+    return FAIL(
+        err, UNSUPPORTED,
+        "%s: unknown pre-tokenizer '%.80s' (%s); if a known one cuts words in the same way, "
+        "name it with --pre-tokenizer NAME (gpt-2, smollm, llama-bpe, qwen2, ...)%s%s%s",
+        v->path, name.text, from, near ? "; nearest: " : "", near ? near : "", near ? "" : "");
 }
 
 sinter_status bpe_load(struct vocab *v, const struct gguf *g, const char *pre, sinter_error *err)
@@ -196,13 +212,12 @@ sinter_status bpe_load(struct vocab *v, const struct gguf *g, const char *pre, s
 
 /* ---- Encode ---------------------------------------------------------------------------------- */
 
-static bool bpe_pair(struct encoder *e, const struct merge_sym *left,
-                     const struct merge_sym *right, uint32_t *key, int32_t *id)
+static bool bpe_pair(struct encoder *e, const struct merge_sym *left, const struct merge_sym *right,
+                     uint32_t *key, int32_t *id)
 {
     const struct vocab *v = e->v;
 
-    for (uint32_t i = pair_slot(left->id, right->id, v->merge_mask);;
-         i = (i + 1) & v->merge_mask) {
+    for (uint32_t i = pair_slot(left->id, right->id, v->merge_mask);; i = (i + 1) & v->merge_mask) {
         const struct vocab_merge *m = &v->merge[i];
         if (m->left < 0)
             return false;

@@ -10,8 +10,10 @@ static sinter_status id_bytes(const struct vocab *v, int32_t id, unsigned flags,
                               struct vocab_str *out, sinter_error *err)
 {
     if (v->model == VOCAB_NONE)
-        return FAIL(err, UNSUPPORTED, "%s: the file has no tokenizer, so ids can not be turned "
-                    "into text; ask for ids, or use a file with a vocabulary", v->path);
+        return FAIL(err, UNSUPPORTED,
+                    "%s: the file has no tokenizer, so ids can not be turned "
+                    "into text; ask for ids, or use a file with a vocabulary",
+                    v->path);
     if (id < 0 || id >= v->n)
         return FAIL(err, USAGE, "%s: id %d is no token: the vocabulary has %d", v->path, id, v->n);
     *out = v->piece[id];
@@ -43,8 +45,7 @@ sinter_status vocab_decode(const struct vocab *v, const int32_t *id, size_t n, u
 
 void detok_init(struct detok *d, const struct vocab *v, unsigned flags)
 {
-    *d = (struct detok){
-        .v = v, .flags = flags, .strip = (flags & DETOK_START) && v->space_prefix};
+    *d = (struct detok){.v = v, .flags = flags, .strip = (flags & DETOK_START) && v->space_prefix};
 }
 
 /* Gives bytes to what is held back until it is whole or ill-formed. */

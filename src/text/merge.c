@@ -121,8 +121,7 @@ static struct merge_entry heap_pop(struct encoder *e)
     return top;
 }
 
-static sinter_status merge_large(struct encoder *e, size_t n, merge_pair_fn pair,
-                                 sinter_error *err)
+static sinter_status merge_large(struct encoder *e, size_t n, merge_pair_fn pair, sinter_error *err)
 {
     struct merge_sym *sym = e->sym;
 

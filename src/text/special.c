@@ -20,14 +20,18 @@ static const struct special_row special_rows[] = {
     {ID(pad), "padding", NULL, {NULL}},
     {ID(cls), "cls", NULL, {NULL}},
     {ID(mask), "mask", NULL, {NULL}},
-    {ID(eot), "eot", NULL,
+    {ID(eot),
+     "eot",
+     NULL,
      {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|EOT|>", "<EOT>"}},
     {ID(eom), "eom", NULL, {"<|eom_id|>"}},
     {ID(fim_pre), "fim_pre", "prefix", {"<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<PRE>"}},
     {ID(fim_suf), "fim_suf", "suffix", {"<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<SUF>"}},
     {ID(fim_mid), "fim_mid", "middle", {"<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<MID>"}},
     {ID(fim_pad), "fim_pad", NULL, {"<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>"}},
-    {ID(fim_rep), "fim_rep", NULL,
+    {ID(fim_rep),
+     "fim_rep",
+     NULL,
      {"<|fim_repo|>", "<|repo_name|>", "<repo_name>", "<reponame>", "<fim-repo>", "<REPO>"}},
     {ID(fim_sep), "fim_sep", NULL, {"<|file_sep|>", "<file_sep>"}},
 };
@@ -35,19 +39,44 @@ static const struct special_row special_rows[] = {
 /* Tokens of these texts end generation. A user-defined one counts too, but for </s>, which is a tag
  * of HTML in some vocabularies. */
 static const char *const eog_texts[] = {
-    "<|im_end|>",      "<|end|>",         "<|eot_id|>",         "<|eom_id|>",
-    "<end_of_turn>",   "<turn|>",         "<|return|>",         "<|call|>",
-    "<|calls|>",       "<|flush|>",       "<|endoftext|>",      "<|end_of_text|>",
-    "<|EOT|>",         "<EOT>",           "_<EOT>",             "<end_of_utterance>",
-    "<|end_of_turn|>", "</s>",            "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<end_of_turn>",
+    "<turn|>",
+    "<|return|>",
+    "<|call|>",
+    "<|calls|>",
+    "<|flush|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|EOT|>",
+    "<EOT>",
+    "_<EOT>",
+    "<end_of_utterance>",
+    "<|end_of_turn|>",
+    "</s>",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
 };
 
 /* Keys of tokenizer.* beside those above that sinter reads, or that change nothing that it does. */
 static const char *const known_keys[] = {
-    "ggml.model",         "ggml.pre",           "ggml.tokens",        "ggml.token_type",
-    "ggml.scores",        "ggml.merges",        "ggml.add_bos_token", "ggml.add_eos_token",
-    "ggml.added_tokens",  "ggml.token_type_count", "ggml.add_space_prefix",
-    "ggml.add_sep_token", "ggml.remove_extra_whitespaces", "chat_template", "chat_templates",
+    "ggml.model",
+    "ggml.pre",
+    "ggml.tokens",
+    "ggml.token_type",
+    "ggml.scores",
+    "ggml.merges",
+    "ggml.add_bos_token",
+    "ggml.add_eos_token",
+    "ggml.added_tokens",
+    "ggml.token_type_count",
+    "ggml.add_space_prefix",
+    "ggml.add_sep_token",
+    "ggml.remove_extra_whitespaces",
+    "chat_template",
+    "chat_templates",
     "huggingface.json",
 };
 
@@ -165,17 +194,23 @@ static sinter_status load_flags(struct vocab *v, const struct gguf *g, sinter_er
         TRY(gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &v->add_bos, err));
     TRY(read_flag(g, "tokenizer.ggml.add_eos_token", &v->add_eos, err));
     if (v->add_bos && v->special.bos < 0)
-        return FAIL(err, DATA, "%s: add_bos_token is set, but there is no bos_token_id; leave the "
-                    "key out with --skip-key tokenizer.ggml.add_bos_token", v->path);
+        return FAIL(err, DATA,
+                    "%s: add_bos_token is set, but there is no bos_token_id; leave the "
+                    "key out with --skip-key tokenizer.ggml.add_bos_token",
+                    v->path);
     if (v->add_eos && v->special.eos < 0)
-        return FAIL(err, DATA, "%s: add_eos_token is set, but there is no eos_token_id; leave the "
-                    "key out with --skip-key tokenizer.ggml.add_eos_token", v->path);
+        return FAIL(err, DATA,
+                    "%s: add_eos_token is set, but there is no eos_token_id; leave the "
+                    "key out with --skip-key tokenizer.ggml.add_eos_token",
+                    v->path);
     TRY(read_flag(g, "tokenizer.ggml.add_space_prefix", spm ? &v->space_prefix : &asked, err));
     TRY(read_flag(g, "tokenizer.ggml.add_sep_token", &sep, err));
     TRY(read_flag(g, "tokenizer.ggml.remove_extra_whitespaces", &squeeze, err));
     if (sep || squeeze || asked)
-        return host_warn(v->host, err, "%s: tokenizer.ggml.%s is set, but this kind of tokenizer "
-                         "does not apply it", v->path,
+        return host_warn(v->host, err,
+                         "%s: tokenizer.ggml.%s is set, but this kind of tokenizer "
+                         "does not apply it",
+                         v->path,
                          sep       ? "add_sep_token"
                          : squeeze ? "remove_extra_whitespaces"
                                    : "add_space_prefix");
@@ -255,13 +290,17 @@ static sinter_status load_trie(struct vocab *v, sinter_error *err)
         if (!in_trie(v, id))
             continue;
         if (v->text[id].bytes > VOCAB_SPECIAL_BYTES_MAX)
-            return FAIL(err, LIMIT, "%s: special token %d is %zu bytes long; sinter takes at most "
-                        "%d", v->path, id, v->text[id].bytes, VOCAB_SPECIAL_BYTES_MAX);
+            return FAIL(err, LIMIT,
+                        "%s: special token %d is %zu bytes long; sinter takes at most "
+                        "%d",
+                        v->path, id, v->text[id].bytes, VOCAB_SPECIAL_BYTES_MAX);
         n_node += v->text[id].bytes;
     }
     if (n_node >= 1u << 23)
-        return FAIL(err, LIMIT, "%s: the special tokens are %zu bytes together; sinter takes at "
-                    "most %u", v->path, n_node, 1u << 23);
+        return FAIL(err, LIMIT,
+                    "%s: the special tokens are %zu bytes together; sinter takes at "
+                    "most %u",
+                    v->path, n_node, 1u << 23);
     while (n_slot < n_node * 2)
         n_slot *= 2;
     t->edge = arena_alloc_n(&v->arena, n_slot, sizeof *t->edge);

@@ -134,13 +134,25 @@ static size_t llama3_word(struct split_text *t, size_t pos, size_t max_digits)
     return blanks(t, pos, true, false);
 }
 
-static size_t split_gpt2(struct split_text *t, size_t pos) { return gpt2_word(t, pos, false); }
-static size_t split_digits(struct split_text *t, size_t pos) { return gpt2_word(t, pos, true); }
-static size_t split_llama3(struct split_text *t, size_t pos) { return llama3_word(t, pos, 3); }
-static size_t split_qwen2(struct split_text *t, size_t pos) { return llama3_word(t, pos, 1); }
+static size_t split_gpt2(struct split_text *t, size_t pos)
+{
+    return gpt2_word(t, pos, false);
+}
+static size_t split_digits(struct split_text *t, size_t pos)
+{
+    return gpt2_word(t, pos, true);
+}
+static size_t split_llama3(struct split_text *t, size_t pos)
+{
+    return llama3_word(t, pos, 3);
+}
+static size_t split_qwen2(struct split_text *t, size_t pos)
+{
+    return llama3_word(t, pos, 1);
+}
 
-#define IGNORE_MERGES SPLIT_IGNORE_MERGES
-#define ADD_BOS SPLIT_ADD_BOS
+#define IGNORE_MERGES              SPLIT_IGNORE_MERGES
+#define ADD_BOS                    SPLIT_ADD_BOS
 #define PRE(name, splitter, flags) {name, split_##splitter, flags},
 const struct split_row split_rows[] = {
 #include "text/pretokenizers.def"

@@ -1,13 +1,13 @@
 /* Splitters against PCRE2 running the regular expressions of the models' own tokenizers, on random
  * text of characters that Unicode 13 has; the table's names; UTF-8 scanning. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <utf8proc.h>
+#include <cmocka.h>
 
 #include "base/utf8.h"
 #include "text/split.h"
@@ -35,32 +35,77 @@ static const uint8_t *classes(void)
 
 #ifdef HAVE_pcre2
 /* \s as HTML, Oniguruma and Rust mean it: PCRE2's own has U+180E too. */
-#define S "\\x{9}-\\x{d} \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}" \
-          "\\x{205f}\\x{3000}"
+#define S                                                                                          \
+    "\\x{9}-\\x{d} \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"          \
+    "\\x{205f}\\x{3000}"
 #define BLANKS "[" S "]+(?![^" S "])|[" S "]+"
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" S "\\p{L}\\p{N}]+|" BLANKS
+#define GPT2   "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" S "\\p{L}\\p{N}]+|" BLANKS
 #define LLAMA3(digits)                                                                             \
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" digits                     \
-    "| ?[^" S "\\p{L}\\p{N}]+[\\r\\n]*|[" S "]*[\\r\\n]+|" BLANKS
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" digits "| ?[^" S           \
+    "\\p{L}\\p{N}]+[\\r\\n]*|[" S "]*[\\r\\n]+|" BLANKS
 
 static const struct {
     const char *pre, *pattern;
 } patterns[] = {
-    { "gpt-2", GPT2 }, { "smollm", GPT2 }, { "llama-bpe", LLAMA3("{1,3}") }, { "qwen2", LLAMA3("") },
+    {"gpt-2", GPT2},
+    {"smollm", GPT2},
+    {"llama-bpe", LLAMA3("{1,3}")},
+    {"qwen2", LLAMA3("")},
 };
 
-static size_t put(char *buf, uint32_t point) { return unicode_put(point, buf); }
+static size_t put(char *buf, uint32_t point)
+{
+    return unicode_put(point, buf);
+}
 
 /* One random character or short run, of what tokenizers tell apart. */
 static size_t random_part(char *buf)
 {
     static const char *const parts[] = {
-        "the", "Word", "'s", "'S", "'re", "'VE", "'ll", "'\xC5\xBF", "'x", "' ", "''", "!", "?!",
-        "...", " ", "  ", "     ", "\n", "\r\n", "\n\n", " \n", "\t", "\xC2\xA0", "\xE3\x80\x80",
-        "\xE2\x80\xA8", "\xE1\xA0\x8E", "\xC2\x85", "1", "22", "4444", "\xC2\xBD", "\xD9\xA3",
-        "\xE2\x85\xA7", "\xE4\xBD\xA0\xE5\xA5\xBD", "\xE0\xA4\x95\xE0\xA5\x8D\xE0\xA4\xB7",
-        "\xD9\x85\xD8\xB1\xD8\xAD", "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB", "e\xCC\x81",
-        "\xC3\xA9", "_", "<", "\xE2\x96\x81", "\xC7\x85", "\xCA\xB0",
+        "the",
+        "Word",
+        "'s",
+        "'S",
+        "'re",
+        "'VE",
+        "'ll",
+        "'\xC5\xBF",
+        "'x",
+        "' ",
+        "''",
+        "!",
+        "?!",
+        "...",
+        " ",
+        "  ",
+        "     ",
+        "\n",
+        "\r\n",
+        "\n\n",
+        " \n",
+        "\t",
+        "\xC2\xA0",
+        "\xE3\x80\x80",
+        "\xE2\x80\xA8",
+        "\xE1\xA0\x8E",
+        "\xC2\x85",
+        "1",
+        "22",
+        "4444",
+        "\xC2\xBD",
+        "\xD9\xA3",
+        "\xE2\x85\xA7",
+        "\xE4\xBD\xA0\xE5\xA5\xBD",
+        "\xE0\xA4\x95\xE0\xA5\x8D\xE0\xA4\xB7",
+        "\xD9\x85\xD8\xB1\xD8\xAD",
+        "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB",
+        "e\xCC\x81",
+        "\xC3\xA9",
+        "_",
+        "<",
+        "\xE2\x96\x81",
+        "\xC7\x85",
+        "\xCA\xB0",
     };
     const uint32_t r = rnd(60);
     if (r < sizeof parts / sizeof *parts) {
@@ -75,8 +120,8 @@ static size_t pcre_words(pcre2_code *re, pcre2_match_data *data, const char *tex
                          size_t to, size_t *end, size_t n)
 {
     for (size_t pos = 0; pos < to - from;) {
-        int rc = pcre2_match(re, (PCRE2_SPTR)text + from, to - from, pos, PCRE2_ANCHORED, data,
-                             NULL);
+        int rc =
+            pcre2_match(re, (PCRE2_SPTR)text + from, to - from, pos, PCRE2_ANCHORED, data, NULL);
         assert_true(rc > 0);
         pos = pcre2_get_ovector_pointer(data)[1];
         end[n++] = from + pos;
@@ -113,7 +158,7 @@ static void against_pcre(void **state)
                 want[n_want++] = from = i + len;
             }
             n_want = pcre_words(re, data, text, from, n, want, n_want);
-            struct split_text t = { .class = class, .text = text, .bytes = n };
+            struct split_text t = {.class = class, .text = text, .bytes = n};
             bool same = true;
             for (size_t pos = 0; pos < n && same; k++) {
                 pos = row->next(&t, pos);
@@ -143,7 +188,7 @@ static void invalid_text(void **state)
             text[i] = rnd(3) ? (char)rnd(256) : "' a1\n"[rnd(5)];
         char *exact = test_malloc(n); /* a read past the end is seen */
         memcpy(exact, text, n);
-        struct split_text t = { .class = class, .text = exact, .bytes = n };
+        struct split_text t = {.class = class, .text = exact, .bytes = n};
         const struct split_row *row = &split_rows[rnd((uint32_t)split_n_row)];
         for (size_t pos = 0, end; pos < n; pos = end) {
             end = row->next(&t, pos);
@@ -215,8 +260,8 @@ int main(void)
 #ifdef HAVE_pcre2
         cmocka_unit_test(against_pcre),
 #endif
-        cmocka_unit_test(invalid_text), cmocka_unit_test(names), cmocka_unit_test(scan),
-        cmocka_unit_test(class_table),
+        cmocka_unit_test(invalid_text), cmocka_unit_test(names),
+        cmocka_unit_test(scan),         cmocka_unit_test(class_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,10 @@ static sinter_status load_scores(struct vocab *v, const struct gguf *g, sinter_e
     memcpy(v->score, value->data, value->n * sizeof *v->score);
     for (int32_t id = 0; id < v->n; id++)
         if (isnan(v->score[id]))
-            return FAIL(err, DATA, "%s: tokenizer.ggml.scores[%d] is not a number; the file is "
-                        "damaged", v->path, id);
+            return FAIL(err, DATA,
+                        "%s: tokenizer.ggml.scores[%d] is not a number; the file is "
+                        "damaged",
+                        v->path, id);
     return SINTER_OK;
 }
 
@@ -74,8 +76,10 @@ static sinter_status load_byte(struct vocab *v, int32_t id, char *buf, sinter_er
     int byte = byte_token(v->text[id]);
 
     if (byte < 0)
-        return FAIL(err, DATA, "%s: token %d has type byte, but \"%.40s\" is not <0x00> to <0xFF>; "
-                    "the file is damaged", v->path, id, v->text[id].text);
+        return FAIL(err, DATA,
+                    "%s: token %d has type byte, but \"%.40s\" is not <0x00> to <0xFF>; "
+                    "the file is damaged",
+                    v->path, id, v->text[id].text);
     v->byte_id[byte] = id;
     v->has_bytes = true;
     buf[0] = (char)byte;
@@ -131,8 +135,8 @@ static uint32_t score_key(float score)
     return bits & 0x80000000u ? bits : ~(bits | 0x80000000u);
 }
 
-static bool spm_pair(struct encoder *e, const struct merge_sym *left,
-                     const struct merge_sym *right, uint32_t *key, int32_t *id)
+static bool spm_pair(struct encoder *e, const struct merge_sym *left, const struct merge_sym *right,
+                     uint32_t *key, int32_t *id)
 {
     const size_t bytes = (size_t)left->len + right->len;
 
@@ -178,8 +182,7 @@ static sinter_status encode_chunk(struct encoder *e, const char *text, size_t by
     for (size_t i = 0; i < bytes; i += len, n++) {
         if (unicode_scan(text + i, bytes - i, &len, &point) != UNICODE_VALID)
             len = 1;
-        e->sym[n] =
-            (struct merge_sym){.start = (uint32_t)i, .len = (uint32_t)len, .id = -1};
+        e->sym[n] = (struct merge_sym){.start = (uint32_t)i, .len = (uint32_t)len, .id = -1};
     }
     TRY(merge_run(e, n, spm_pair, err));
     for (uint32_t i = 0; i != UINT32_MAX; i = e->sym[i].next)
@@ -192,8 +195,8 @@ static size_t chunk_end(const struct vocab *v, const char *text, size_t bytes, s
 {
     size_t i = pos + 1;
 
-    while (i < bytes && (text[i] != ' ' || text[i - 1] == ' ' ||
-                         v->joins_blank[(uint8_t)text[i - 1]]))
+    while (i < bytes &&
+           (text[i] != ' ' || text[i - 1] == ' ' || v->joins_blank[(uint8_t)text[i - 1]]))
         i++;
     return i;
 }

@@ -1,4 +1,5 @@
-/* UTF-8 (the well-formed sequences of the Unicode standard, table 3-7) and utf8proc's categories. */
+/* UTF-8 (the well-formed sequences of the Unicode standard, table 3-7) and utf8proc's categories.
+ */
 #include "text/unicode.h"
 
 #include <stdbool.h>

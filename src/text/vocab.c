@@ -27,22 +27,29 @@ uint64_t vocab_hash_bytes(const char *text, size_t bytes)
 sinter_status vocab_index_init(struct vocab *v, struct vocab_index *x, const struct vocab_str *str,
                                sinter_error *err)
 {
-    uint32_t n = 16;
+    uint32_t n = 16, id_mask = 1;
 
     while (n < (uint32_t)v->n * 2)
         n *= 2;
-    x->str = str;
-    x->mask = n - 1;
+    while (id_mask < (uint32_t)v->n)
+        id_mask = id_mask * 2 + 1;
+    *x = (struct vocab_index){.str = str, .mask = n - 1, .id_mask = id_mask};
     x->slot = arena_alloc_n(&v->arena, n, sizeof *x->slot);
     return x->slot ? SINTER_OK : host_no_memory(err, n, sizeof *x->slot, "index of tokens");
 }
 
-static uint32_t *index_slot(const struct vocab_index *x, const char *text, size_t bytes)
+/* The slot of the string, or the empty one where it belongs; *tag = the hash's bits in it. */
+static uint32_t *index_slot(const struct vocab_index *x, const char *text, size_t bytes,
+                            uint32_t *tag)
 {
-    uint32_t i = (uint32_t)vocab_hash_bytes(text, bytes) & x->mask;
+    const uint64_t h = vocab_hash_bytes(text, bytes);
+    uint32_t i = (uint32_t)h & x->mask;
 
+    *tag = (uint32_t)(h >> 32) & ~x->id_mask;
     for (; x->slot[i] != 0; i = (i + 1) & x->mask) {
-        const struct vocab_str *s = &x->str[x->slot[i] - 1];
+        if ((x->slot[i] & ~x->id_mask) != *tag)
+            continue;
+        const struct vocab_str *s = &x->str[(x->slot[i] & x->id_mask) - 1];
         if (s->bytes == bytes && memcmp(s->text, text, bytes) == 0)
             break;
     }
@@ -51,17 +58,19 @@ static uint32_t *index_slot(const struct vocab_index *x, const char *text, size_
 
 int32_t vocab_index_add(struct vocab_index *x, struct vocab_str s, int32_t id)
 {
-    uint32_t *slot = index_slot(x, s.text, s.bytes);
+    uint32_t tag, *slot = index_slot(x, s.text, s.bytes, &tag);
 
     if (*slot != 0)
-        return (int32_t)*slot - 1;
-    *slot = (uint32_t)id + 1;
+        return (int32_t)(*slot & x->id_mask) - 1;
+    *slot = tag | ((uint32_t)id + 1);
     return -1;
 }
 
 int32_t vocab_index_find(const struct vocab_index *x, const char *text, size_t bytes)
 {
-    return (int32_t)*index_slot(x, text, bytes) - 1;
+    uint32_t tag;
+
+    return (int32_t)(*index_slot(x, text, bytes, &tag) & x->id_mask) - 1;
 }
 
 /* ---- Load ------------------------------------------------------------------------------------ */
@@ -108,12 +117,16 @@ static sinter_status load_types(struct vocab *v, const struct gguf *g, sinter_er
 
     memset(v->type, VOCAB_NORMAL, (size_t)v->n);
     if (!vocab_key(g, "tokenizer.ggml.token_type"))
-        return host_warn(v->host, err, "%s: no key tokenizer.ggml.token_type: every token counts "
-                         "as ordinary text", v->path);
+        return host_warn(v->host, err,
+                         "%s: no key tokenizer.ggml.token_type: every token counts "
+                         "as ordinary text",
+                         v->path);
     TRY(gguf_get_array(g, "tokenizer.ggml.token_type", GGUF_I32, &value, err));
     if (value->n != (size_t)v->n)
-        return FAIL(err, DATA, "%s: tokenizer.ggml.token_type has %zu elements for %d tokens; the "
-                    "file is damaged", v->path, value->n, v->n);
+        return FAIL(err, DATA,
+                    "%s: tokenizer.ggml.token_type has %zu elements for %d tokens; the "
+                    "file is damaged",
+                    v->path, value->n, v->n);
     const int32_t *type = value->data;
     for (int32_t id = 0; id < v->n; id++) {
         if (type[id] < 0 || type[id] >= VOCAB_N_TYPE)
@@ -147,8 +160,10 @@ static sinter_status find_model(struct vocab *v, const struct gguf *g, sinter_er
 
     if (!vocab_key(g, "tokenizer.ggml.model")) {
         if (vocab_key(g, "tokenizer.ggml.tokens"))
-            return FAIL(err, NOT_FOUND, "%s: it has tokens, but no key tokenizer.ggml.model; leave "
-                        "them out with --skip-key tokenizer.ggml.tokens", v->path);
+            return FAIL(err, NOT_FOUND,
+                        "%s: it has tokens, but no key tokenizer.ggml.model; leave "
+                        "them out with --skip-key tokenizer.ggml.tokens",
+                        v->path);
         v->model = VOCAB_NONE;
         return SINTER_OK;
     }
@@ -158,7 +173,8 @@ static sinter_status find_model(struct vocab *v, const struct gguf *g, sinter_er
             v->model = models[i].model;
             return SINTER_OK;
         }
-    return FAIL(err, UNSUPPORTED, "%s: tokenizer '%.80s' (tokenizer.ggml.model) is not supported: "
+    return FAIL(err, UNSUPPORTED,
+                "%s: tokenizer '%.80s' (tokenizer.ggml.model) is not supported: "
                 "sinter has gpt2 (byte-level BPE) and llama (SentencePiece BPE); to work with ids "
                 "only, leave it out with --skip-key tokenizer.ggml.model,tokenizer.ggml.tokens",
                 v->path, s.text);
@@ -198,8 +214,10 @@ static sinter_status warn_unk(const struct vocab *v, sinter_error *err)
 {
     if (v->model != VOCAB_SPM || v->has_bytes || v->special.unk < 0)
         return SINTER_OK;
-    return host_warn(v->host, err, "%s: the vocabulary has no byte tokens: characters that it does "
-                     "not have become token %d (unknown) and are lost", v->path, v->special.unk);
+    return host_warn(v->host, err,
+                     "%s: the vocabulary has no byte tokens: characters that it does "
+                     "not have become token %d (unknown) and are lost",
+                     v->path, v->special.unk);
 }
 
 static void hash_all(struct vocab *v)
@@ -211,8 +229,7 @@ static void hash_all(struct vocab *v)
     v->hash = h;
 }
 
-static sinter_status load(struct vocab *v, const struct gguf *g, const char *pre,
-                          sinter_error *err)
+static sinter_status load(struct vocab *v, const struct gguf *g, const char *pre, sinter_error *err)
 {
     v->path = arena_strndup(&v->arena, g->path, strlen(g->path));
     if (!v->path)
@@ -220,8 +237,10 @@ static sinter_status load(struct vocab *v, const struct gguf *g, const char *pre
     memset(v->byte_id, -1, sizeof v->byte_id);
     TRY(find_model(v, g, err));
     if (*pre && v->model != VOCAB_BPE)
-        return FAIL(err, USAGE, "%s: --pre-tokenizer %.80s: this file's tokenizer has none; leave "
-                    "the flag out", v->path, pre);
+        return FAIL(err, USAGE,
+                    "%s: --pre-tokenizer %.80s: this file's tokenizer has none; leave "
+                    "the flag out",
+                    v->path, pre);
     TRY(load_template(v, g, err));
     if (v->model == VOCAB_NONE) {
         TRY(load_none(v, g, err));
@@ -278,14 +297,38 @@ static const char *get_str(const struct vocab_str *s, size_t *bytes)
     return s ? s->text : "";
 }
 
-enum vocab_model vocab_model(const struct vocab *v) { return v->model; }
-const char *vocab_pre(const struct vocab *v) { return v->split ? v->split->name : ""; }
-int32_t vocab_n(const struct vocab *v) { return v->n; }
-uint64_t vocab_hash(const struct vocab *v) { return v->hash; }
-const struct vocab_special *vocab_special(const struct vocab *v) { return &v->special; }
-bool vocab_add_bos(const struct vocab *v) { return v->add_bos; }
-bool vocab_add_eos(const struct vocab *v) { return v->add_eos; }
-bool vocab_is_eog(const struct vocab *v, int32_t id) { return has_id(v, id) && v->eog[id]; }
+enum vocab_model vocab_model(const struct vocab *v)
+{
+    return v->model;
+}
+const char *vocab_pre(const struct vocab *v)
+{
+    return v->split ? v->split->name : "";
+}
+int32_t vocab_n(const struct vocab *v)
+{
+    return v->n;
+}
+uint64_t vocab_hash(const struct vocab *v)
+{
+    return v->hash;
+}
+const struct vocab_special *vocab_special(const struct vocab *v)
+{
+    return &v->special;
+}
+bool vocab_add_bos(const struct vocab *v)
+{
+    return v->add_bos;
+}
+bool vocab_add_eos(const struct vocab *v)
+{
+    return v->add_eos;
+}
+bool vocab_is_eog(const struct vocab *v, int32_t id)
+{
+    return has_id(v, id) && v->eog[id];
+}
 
 enum vocab_type vocab_type(const struct vocab *v, int32_t id)
 {
@@ -367,9 +410,11 @@ sinter_status encoder_no_byte(struct encoder *e, const char *at, sinter_error *e
 {
     const uintptr_t offset = (uintptr_t)at - (uintptr_t)e->text;
 
-    return FAIL(err, DATA, "%s: the vocabulary has no token for the byte 0x%02X of the text (byte "
-                "%zu of %zu); take it out of the text", e->v->path, (unsigned)(uint8_t)*at,
-                offset < e->bytes ? (size_t)offset : 0, e->bytes);
+    return FAIL(err, DATA,
+                "%s: the vocabulary has no token for the byte 0x%02X of the text (byte "
+                "%zu of %zu); take it out of the text",
+                e->v->path, (unsigned)(uint8_t)*at, offset < e->bytes ? (size_t)offset : 0,
+                e->bytes);
 }
 
 static sinter_status encode_raw(struct encoder *e, const char *text, size_t bytes, bool prefix,
@@ -405,8 +450,10 @@ static sinter_status encode_all(struct encoder *e, unsigned flags, sinter_error 
     const struct vocab *v = e->v;
 
     if (v->model == VOCAB_NONE)
-        return FAIL(err, UNSUPPORTED, "%s: the file has no tokenizer, so text can not be turned "
-                    "into ids; give ids, or use a file with a vocabulary", v->path);
+        return FAIL(err, UNSUPPORTED,
+                    "%s: the file has no tokenizer, so text can not be turned "
+                    "into ids; give ids, or use a file with a vocabulary",
+                    v->path);
     if (e->bytes > INT32_MAX)
         return FAIL(err, LIMIT, "a text of %zu bytes; sinter takes at most %d at once", e->bytes,
                     INT32_MAX);

@@ -21,8 +21,14 @@ enum vocab_model {
 };
 
 enum vocab_type { /* the file's numbers */
-    VOCAB_UNDEFINED, VOCAB_NORMAL, VOCAB_UNKNOWN, VOCAB_CONTROL, VOCAB_USER_DEFINED, VOCAB_UNUSED,
-    VOCAB_BYTE, VOCAB_N_TYPE
+                  VOCAB_UNDEFINED,
+                  VOCAB_NORMAL,
+                  VOCAB_UNKNOWN,
+                  VOCAB_CONTROL,
+                  VOCAB_USER_DEFINED,
+                  VOCAB_UNUSED,
+                  VOCAB_BYTE,
+                  VOCAB_N_TYPE
 };
 
 /* Ids of special tokens, -1 where the vocabulary has none. */
@@ -51,8 +57,8 @@ enum vocab_type vocab_type(const struct vocab *v, int32_t id); /* UNDEFINED out 
 /* The default chat template of the file (NUL-terminated), or NULL. */
 const char *vocab_template(const struct vocab *v, size_t *bytes);
 
-/* The token's text as the file spells it, and the bytes that it stands for (NUL-terminated, may hold
- * NULs). Out of range: "" and 0 bytes. Control tokens stand for their own text here. */
+/* The token's text as the file spells it, and the bytes that it stands for (NUL-terminated, may
+ * hold NULs). Out of range: "" and 0 bytes. Control tokens stand for their own text here. */
 const char *vocab_text(const struct vocab *v, int32_t id, size_t *bytes);
 const char *vocab_piece(const struct vocab *v, int32_t id, size_t *bytes);
 /* The id whose text (as the file spells it) this is, or -1. */
@@ -67,8 +73,9 @@ struct vocab_ids { /* zero at first; freed by vocab_ids_free */
 void vocab_ids_free(const struct vocab *v, struct vocab_ids *ids);
 
 enum {
-    VOCAB_ADD_SPECIAL = 1,  /* bos and eos as the file asks */
-    VOCAB_PARSE_SPECIAL = 2 /* spelt-out control tokens become their id; user-defined ones always do */
+    VOCAB_ADD_SPECIAL = 1, /* bos and eos as the file asks */
+    VOCAB_PARSE_SPECIAL =
+        2 /* spelt-out control tokens become their id; user-defined ones always do */
 };
 /* Appends to ids. */
 CHECKED sinter_status vocab_encode(const struct vocab *v, const char *text, size_t bytes,

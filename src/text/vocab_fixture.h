@@ -22,7 +22,11 @@ struct fixture {
     int32_t type[FIXTURE_TOKENS];
     float score[FIXTURE_TOKENS];
     size_t n_token, n_type, n_score, n_merge;
-    struct { const char *key; enum gguf_type type; uint32_t value; } more[16];
+    struct {
+        const char *key;
+        enum gguf_type type;
+        uint32_t value;
+    } more[16];
     size_t n_more;
     char text[1 << 16]; /* of tokens and merges */
     size_t n_text;
@@ -35,7 +39,7 @@ static inline struct gguf_string fixture_text(struct fixture *f, const char *tex
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
     f->n_text += bytes + 1;
-    return (struct gguf_string){ copy, bytes };
+    return (struct gguf_string){copy, bytes};
 }
 
 static inline int32_t fixture_token(struct fixture *f, const char *text, int32_t type, float score)
@@ -84,9 +88,17 @@ static inline size_t fixture_byte_char(int byte, char buf[5])
 static inline void fixture_bpe(struct fixture *f)
 {
     static const char *const pairs[][2] = {
-        { "t", "h" }, { "th", "e" }, { "\xC4\xA0", "the" }, { "a", "a" }, { "aa", "aa" },
-        { "aaaa", "aaaa" }, { "\xC4\xA0", "\xC4\xA0" }, { "\xC4\xA0\xC4\xA0", "\xC4\xA0\xC4\xA0" },
-        { "1", "2" }, { "12", "3" }, { "h", "e" },
+        {"t", "h"},
+        {"th", "e"},
+        {"\xC4\xA0", "the"},
+        {"a", "a"},
+        {"aa", "aa"},
+        {"aaaa", "aaaa"},
+        {"\xC4\xA0", "\xC4\xA0"},
+        {"\xC4\xA0\xC4\xA0", "\xC4\xA0\xC4\xA0"},
+        {"1", "2"},
+        {"12", "3"},
+        {"h", "e"},
     };
     char buf[64];
     f->model = "gpt2";
@@ -118,8 +130,21 @@ static inline void fixture_bpe(struct fixture *f)
 static inline void fixture_spm(struct fixture *f)
 {
     static const char *const words[] = {
-        "\xE2\x96\x81", "t", "h", "e", "a", "th", "\xE2\x96\x81t", "he", "the", "aa", "aaaa",
-        "\xE2\x96\x81the", "\xE2\x96\x81\xE2\x96\x81", "\xC3\xA9", "a\xE2\x96\x81t",
+        "\xE2\x96\x81",
+        "t",
+        "h",
+        "e",
+        "a",
+        "th",
+        "\xE2\x96\x81t",
+        "he",
+        "the",
+        "aa",
+        "aaaa",
+        "\xE2\x96\x81the",
+        "\xE2\x96\x81\xE2\x96\x81",
+        "\xC3\xA9",
+        "a\xE2\x96\x81t",
     };
     char buf[64];
     f->model = "llama";
@@ -140,8 +165,7 @@ static inline void fixture_spm(struct fixture *f)
     fixture_more(f, "tokenizer.ggml.eos_token_id", GGUF_U32, 2);
 }
 
-static inline sinter_status fixture_put(struct fixture *f, struct gguf_writer *w,
-                                        sinter_error *err)
+static inline sinter_status fixture_put(struct fixture *f, struct gguf_writer *w, sinter_error *err)
 {
     if (f->model)
         TRY(gguf_put_string(w, "tokenizer.ggml.model", f->model, strlen(f->model), err));
@@ -169,7 +193,7 @@ static inline sinter_status fixture_open(struct fixture *f, sinter_error *err)
 {
     sinter_hooks hooks = memory_hooks(&f->file);
     struct gguf_writer *w;
-    TRY(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &f->host, err));
+    TRY(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &f->host, err));
     TRY(gguf_writer_create(f->host, &w, err));
     sinter_status status = fixture_put(f, w, err);
     if (status == SINTER_OK)

@@ -15,7 +15,7 @@ enum { TEXT_MAX = 4096 };
 static void encode(sinter_host *host, const struct vocab *v, const char *text, size_t bytes,
                    unsigned flags)
 {
-    struct vocab_ids ids = { 0 };
+    struct vocab_ids ids = {0};
     struct text_buf exact, stream;
     sinter_error err;
     struct detok d;
@@ -64,15 +64,14 @@ static void use(sinter_host *host, const struct vocab *v, const char *data, size
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct memory_file m = { .data = data, .bytes = size };
+    struct memory_file m = {.data = data, .bytes = size};
     sinter_hooks hooks = memory_hooks(&m);
     sinter_host *host;
     sinter_error err;
     struct gguf *g;
     struct vocab *v = NULL;
 
-    REQUIRE(sinter_host_create(&(sinter_host_options){ .hooks = &hooks }, &host, &err) ==
-            SINTER_OK);
+    REQUIRE(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err) == SINTER_OK);
     if (gguf_open(host, "fuzz", &g, &err) == SINTER_OK) {
         sinter_status status = vocab_open(g, NULL, &v, &err);
         gguf_close(g);

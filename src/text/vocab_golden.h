@@ -23,7 +23,7 @@ struct golden {
 static inline bool golden_open(struct golden *t, const char *path, sinter_error *err)
 {
     struct gguf *g = NULL;
-    *t = (struct golden){ 0 };
+    *t = (struct golden){0};
     bool ok = sinter_host_create(NULL, &t->host, err) == SINTER_OK &&
               gguf_open(t->host, path, &g, err) == SINTER_OK &&
               vocab_open(g, NULL, &t->v, err) == SINTER_OK;
@@ -41,14 +41,14 @@ static inline void golden_close(struct golden *t)
 static inline bool golden_round_trips(struct golden *t, const char *text, size_t bytes,
                                       unsigned flags)
 {
-    struct vocab_ids ids = { 0 };
+    struct vocab_ids ids = {0};
     struct text_buf b;
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     text_buf_init(&b, t->host);
-    bool ok = vocab_encode(t->v, text, bytes, flags, &ids, &err) == SINTER_OK &&
-              vocab_decode(t->v, ids.id, ids.n, DETOK_SPECIAL | DETOK_START, &b, &err) ==
-                  SINTER_OK &&
-              b.bytes == bytes && (!bytes || memcmp(b.text, text, bytes) == 0);
+    bool ok =
+        vocab_encode(t->v, text, bytes, flags, &ids, &err) == SINTER_OK &&
+        vocab_decode(t->v, ids.id, ids.n, DETOK_SPECIAL | DETOK_START, &b, &err) == SINTER_OK &&
+        b.bytes == bytes && (!bytes || memcmp(b.text, text, bytes) == 0);
     if (!ok)
         fprintf(stderr, "%s: '%.*s' does not come back: %s\n", t->v->path, (int)bytes, text,
                 err.message);
@@ -73,8 +73,8 @@ static inline bool golden_departs(const struct golden *t, const char *text, size
 static inline void golden_case(struct golden *t, const char *text, size_t bytes, unsigned flags,
                                const int32_t *want, size_t n)
 {
-    struct vocab_ids ids = { 0 };
-    sinter_error err = { 0 };
+    struct vocab_ids ids = {0};
+    sinter_error err = {0};
     size_t same = 0;
     if (golden_departs(t, text, bytes)) {
         t->n_case++;

@@ -1,15 +1,15 @@
 /* Tokenizers against Hugging Face (tests/golden/tokens_*.jsonl) and llama.cpp (.inp and .out beside
  * the vocabulary), on vocabulary-only files. They are no part of the tree: without them each counts
  * as skipped. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include "text/vocab_golden.h"
 
-#define VOCAB TEST_SHARED_DIR "/vocab/ggml-vocab-"
+#define VOCAB  TEST_SHARED_DIR "/vocab/ggml-vocab-"
 #define TOKENS TEST_SOURCE_DIR "/tests/golden/tokens_"
 
 static size_t n_case, n_ok, n_skipped, n_file;
@@ -17,7 +17,7 @@ static size_t n_case, n_ok, n_skipped, n_file;
 static void one(const char *path, const char *jsonl)
 {
     struct golden t;
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     n_file++;
     if (access(path, R_OK) != 0) {
         n_skipped++;
@@ -30,7 +30,7 @@ static void one(const char *path, const char *jsonl)
         fail_msg("%s cannot be read", jsonl);
 #endif
     for (int b = 0; b < 256; b++) {
-        const char text[] = { (char)b, 'a', ' ', (char)b, (char)b, 'b' };
+        const char text[] = {(char)b, 'a', ' ', (char)b, (char)b, 'b'};
         t.n_case++;
         t.n_ok += golden_round_trips(&t, text, sizeof text, 0);
     }
@@ -49,12 +49,12 @@ static void known(void **state)
 
 static void unknown(void **state)
 {
-    static const char *const path[] = { VOCAB "deepseek-coder.gguf", VOCAB "bert-bge.gguf" };
-    static const char *const says[] = { "'deepseek-coder'", "'bert'" };
+    static const char *const path[] = {VOCAB "deepseek-coder.gguf", VOCAB "bert-bge.gguf"};
+    static const char *const says[] = {"'deepseek-coder'", "'bert'"};
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct golden t;
-        sinter_error err = { 0 };
+        sinter_error err = {0};
         n_file++;
         if (access(path[i], R_OK) != 0) {
             n_skipped++;
@@ -69,7 +69,7 @@ static void unknown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(known), cmocka_unit_test(unknown) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(unknown)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     printf("tokens: %zu/%zu\n", n_ok, n_case);
     if (n_skipped)

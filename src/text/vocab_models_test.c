@@ -1,16 +1,16 @@
 /* The tokenizers of the real models: ids as Hugging Face gives them, round trips of random bytes,
  * special tokens. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include "text/vocab_golden.h"
 
 #define SMOLLM2 TEST_MODELS_DIR "/SmolLM2-135M-Instruct.Q4_1.gguf"
-#define GEMMA3 TEST_MODELS_DIR "/gemma-3-270m.Q4_K_M.gguf"
-#define TOKENS TEST_SOURCE_DIR "/tests/golden/tokens_"
+#define GEMMA3  TEST_MODELS_DIR "/gemma-3-270m.Q4_K_M.gguf"
+#define TOKENS  TEST_SOURCE_DIR "/tests/golden/tokens_"
 
 static size_t n_case, n_ok, n_skipped;
 static uint64_t seed = 88172645463325252u;
@@ -24,8 +24,9 @@ static uint32_t rnd(uint32_t n)
 /* Random bytes, of those that the vocabulary can say, with whole characters among them. */
 static void random_bytes(struct golden *t)
 {
-    static const char *const parts[] = { "the ", "    ", "\n\n\n", "\xE2\x96\x81", "\xF0\x9F\xA6\x99",
-        "<strong>", "<|im_end|>", "\xC3\xA9", "\t\t", "> </", "1234" };
+    static const char *const parts[] = {
+        "the ",     "    ", "\n\n\n", "\xE2\x96\x81", "\xF0\x9F\xA6\x99", "<strong>", "<|im_end|>",
+        "\xC3\xA9", "\t\t", "> </",   "1234"};
     for (int round = 0; round < 1000; round++) {
         char text[600];
         const size_t want = rnd(500);
@@ -47,7 +48,7 @@ static void random_bytes(struct golden *t)
 
 static bool open_model(struct golden *t, const char *path)
 {
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     if (access(path, R_OK) != 0) {
         printf("SKIPPED %s: not there; `make test` fetches it\n", path);
         n_skipped++;
@@ -74,8 +75,8 @@ static void compare(struct golden *t, const char *jsonl)
 static void smollm2(void **state)
 {
     struct golden t;
-    struct vocab_ids ids = { 0 };
-    sinter_error err = { 0 };
+    struct vocab_ids ids = {0};
+    sinter_error err = {0};
     (void)state;
     if (!open_model(&t, SMOLLM2))
         return;
@@ -107,7 +108,7 @@ static void gemma3(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(smollm2), cmocka_unit_test(gemma3) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(smollm2), cmocka_unit_test(gemma3)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     printf("tokens: %zu/%zu\n", n_ok, n_case);
     return failed || n_ok != n_case ? 1 : n_skipped ? 77 : 0;

@@ -14,11 +14,12 @@ struct vocab_str {
     size_t bytes;
 };
 
-/* Open-addressed table from a string to an id; slot = id + 1, 0 = empty; size is a power of 2. */
+/* Open-addressed table from a string to an id; its size is a power of 2. A slot is 0 = empty, or
+ * id + 1 with more bits of the hash above: most other strings need not be looked at. */
 struct vocab_index {
     const struct vocab_str *str; /* by id */
     uint32_t *slot;
-    uint32_t mask;
+    uint32_t mask, id_mask;
 };
 
 /* BPE: what the pair (left, right) merges to; left < 0 = empty slot. */
@@ -35,7 +36,7 @@ struct vocab_edge {
 struct vocab_trie {
     struct vocab_edge *edge;
     uint32_t mask, n_node;
-    int32_t *id; /* by node, -1 = inner */
+    int32_t *id;        /* by node, -1 = inner */
     uint8_t first[256]; /* 1 = begins a user-defined token, 2 = another special one */
 };
 
@@ -48,7 +49,7 @@ struct vocab {
     uint64_t hash;
     struct vocab_str *text, *piece; /* by id */
     uint8_t *type, *eog;
-    float *score; /* SPM */
+    float *score;                         /* SPM */
     struct vocab_index by_text, by_piece; /* by_piece: normal tokens */
     struct vocab_trie trie;
     int32_t byte_id[256]; /* -1 = the vocabulary cannot say this byte */
@@ -91,8 +92,8 @@ const struct gguf_kv *vocab_key(const struct gguf *g, const char *key);
 /* special.c: reads special ids, add_*, end-of-generation set; builds the trie. */
 CHECKED sinter_status special_load(struct vocab *v, const struct gguf *g, sinter_error *err);
 /* The longest special token that text begins with, or -1; `all`: also control tokens. */
-int32_t special_match(const struct vocab *v, const char *text, size_t bytes, bool all,
-                      size_t *len, uint64_t *work);
+int32_t special_match(const struct vocab *v, const char *text, size_t bytes, bool all, size_t *len,
+                      uint64_t *work);
 static inline bool special_is_control(const struct vocab *v, int32_t id)
 {
     return v->type[id] == VOCAB_CONTROL || v->type[id] == VOCAB_UNKNOWN;
@@ -133,7 +134,7 @@ struct encoder {
     size_t sym_cap, heap_cap, n_heap;
     const char *text; /* the whole text, for offsets in messages */
     size_t bytes;
-    uint64_t work;    /* steps taken, for the test of near-linear time */
+    uint64_t work; /* steps taken, for the test of near-linear time */
 };
 
 /* Does the pair of neighbours merge? key: lower first. */
@@ -144,8 +145,7 @@ typedef bool (*merge_pair_fn)(struct encoder *e, const struct merge_sym *left,
 CHECKED sinter_status merge_begin(struct encoder *e, size_t n, sinter_error *err);
 /* Merges e->sym[0 .. n) (start, len, id set; in order, without gaps) until no pair merges; what is
  * left hangs together by .next from e->sym[0] on. */
-CHECKED sinter_status merge_run(struct encoder *e, size_t n, merge_pair_fn pair,
-                                sinter_error *err);
+CHECKED sinter_status merge_run(struct encoder *e, size_t n, merge_pair_fn pair, sinter_error *err);
 
 CHECKED sinter_status encoder_push(struct encoder *e, int32_t id, sinter_error *err);
 /* The ids of a word seen before in this call: pushes them and says so in *hit. Else the caller

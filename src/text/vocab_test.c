@@ -1,11 +1,11 @@
 /* Tokenizers on small vocabularies: encoding against slow references, round trips of any bytes,
  * streaming, special tokens, hostile vocabularies, faults, linear time. */
+#include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <math.h>
 
 #include "text/vocab_fixture.h"
 
@@ -22,7 +22,7 @@ static size_t n_case, n_ok; /* of the line `tokens: N/N` */
 
 static struct vocab *open_vocab(struct fixture *f)
 {
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     struct vocab *v = NULL;
     if (fixture_open(f, &err) != SINTER_OK || vocab_open(f->g, NULL, &v, &err) != SINTER_OK)
         fail_msg("%s", err.message);
@@ -43,10 +43,10 @@ static void close_vocab(struct fixture *f, struct vocab *v)
 /* Encodes and compares with the n ids given. */
 static bool encodes(const struct vocab *v, const char *text, unsigned flags, int n, ...)
 {
-    struct vocab_ids ids = { 0 };
-    sinter_error err = { 0 };
-    bool same = vocab_encode(v, text, strlen(text), flags, &ids, &err) == SINTER_OK &&
-                ids.n == (size_t)n;
+    struct vocab_ids ids = {0};
+    sinter_error err = {0};
+    bool same =
+        vocab_encode(v, text, strlen(text), flags, &ids, &err) == SINTER_OK && ids.n == (size_t)n;
     va_list args;
     va_start(args, n);
     for (int i = 0; i < n; i++)
@@ -76,7 +76,7 @@ static bool decodes(const struct vocab *v, const int32_t *id, size_t n, unsigned
 
 static bool round_trips(const struct vocab *v, const char *text, size_t bytes, unsigned flags)
 {
-    struct vocab_ids ids = { 0 };
+    struct vocab_ids ids = {0};
     sinter_error err;
     bool same = vocab_encode(v, text, bytes, flags, &ids, &err) == SINTER_OK &&
                 decodes(v, ids.id, ids.n, DETOK_SPECIAL | DETOK_START, text, bytes);
@@ -104,7 +104,7 @@ static void bpe_small(void **state)
     CASE(encodes(v, "a<tool><x><tool>", 0, 3, 'a', 303, 302));
     CASE(encodes(v, "the", VOCAB_ADD_SPECIAL, 1, the));
     CASE(encodes(v, "a\xFF", 0, 2, 'a', 0xFF));
-    int32_t ids[] = { 300, 'a', 301 };
+    int32_t ids[] = {300, 'a', 301};
     CASE(decodes(v, ids, 3, 0, "a", 1));
     CASE(decodes(v, ids, 3, DETOK_SPECIAL, "<|im_start|>a<|im_end|>", 23));
     close_vocab(f, v);
@@ -215,14 +215,14 @@ static void slow_merge(const struct fixture *f, struct slow *s)
 
 static bool as_slow(struct fixture *f, const struct vocab *v, const char *word)
 {
-    struct slow s = { .n = 0 };
-    struct vocab_ids ids = { 0 };
+    struct slow s = {.n = 0};
+    struct vocab_ids ids = {0};
     sinter_error err;
     for (; word[s.n]; s.n++)
         snprintf(s.sym[s.n], sizeof s.sym[0], "%c", word[s.n]);
     slow_merge(f, &s);
-    bool same = vocab_encode(v, word, strlen(word), 0, &ids, &err) == SINTER_OK &&
-                ids.n == (size_t)s.n;
+    bool same =
+        vocab_encode(v, word, strlen(word), 0, &ids, &err) == SINTER_OK && ids.n == (size_t)s.n;
     for (int i = 0; same && i < s.n; i++)
         same = ids.id[i] == vocab_find(v, s.sym[i], strlen(s.sym[i]));
     vocab_ids_free(v, &ids);
@@ -270,7 +270,7 @@ static void against_slow(void **state)
             fixture_more(f, "tokenizer.ggml.add_space_prefix", GGUF_BOOL, 0);
         struct vocab *v = open_vocab(f);
         for (int i = 0; i < 30; i++) {
-            char word[WORD] = { 0 };
+            char word[WORD] = {0};
             const uint32_t n = 1 + fixture_random(f, WORD - 2);
             for (uint32_t k = 0; k < n; k++)
                 word[k] = (char)('p' + fixture_random(f, LETTERS));
@@ -287,7 +287,7 @@ static void cached(void **state)
     (void)state;
     for (int spm = 0; spm < 2; spm++) {
         struct fixture *f = fixture_new(spm ? fixture_spm : fixture_bpe);
-        struct vocab_ids whole = { 0 }, part = { 0 };
+        struct vocab_ids whole = {0}, part = {0};
         sinter_error err;
         size_t n = 0;
         f->n_merge = 0;
@@ -317,9 +317,25 @@ static void cached(void **state)
 
 static void any_bytes(void **state)
 {
-    static const char *const parts[] = { "the", " ", "  ", "\xC3\xA9", "\xE2\x96\x81", "<tool>",
-        "</s>", "<|im_end|>", "\xF0\x9F\xA6\x99", "\xF0\x9F", "\xED\xA0\x80", "\xC0\x80", "\n",
-        "\0", "aaaa", "<0x41>", "\xFF", "123", "'s" };
+    static const char *const parts[] = {"the",
+                                        " ",
+                                        "  ",
+                                        "\xC3\xA9",
+                                        "\xE2\x96\x81",
+                                        "<tool>",
+                                        "</s>",
+                                        "<|im_end|>",
+                                        "\xF0\x9F\xA6\x99",
+                                        "\xF0\x9F",
+                                        "\xED\xA0\x80",
+                                        "\xC0\x80",
+                                        "\n",
+                                        "\0",
+                                        "aaaa",
+                                        "<0x41>",
+                                        "\xFF",
+                                        "123",
+                                        "'s"};
     char text[512];
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -398,7 +414,7 @@ static void streaming(void **state)
     /* The encoder's blank is taken back at the start and after special tokens, nowhere else. */
     f = fixture_new(fixture_spm);
     v = open_vocab(f);
-    int32_t ids[] = { 1, 259, 266, 259, 266, 2, 259, 266 };
+    int32_t ids[] = {1, 259, 266, 259, 266, 2, 259, 266};
     CASE(decodes(v, ids, 8, DETOK_START, "he hehe", 7));
     CASE(decodes(v, ids, 8, 0, " he he he", 9));
     close_vocab(f, v);
@@ -420,11 +436,11 @@ static void special(void **state)
     close_vocab(f, v);
 
     f = fixture_new(fixture_bpe);
-    fixture_token(f, "<|eot_id|>", VOCAB_CONTROL, 0);          /* 305 */
-    fixture_token(f, "<|endoftext|>", VOCAB_USER_DEFINED, 0);  /* 306 */
-    fixture_token(f, "<end_of_turn>", VOCAB_NORMAL, 0);        /* 307: ordinary text */
-    fixture_token(f, "<|fim_pad|>", VOCAB_CONTROL, 0);         /* 308 */
-    fixture_token(f, "<|eom_id|>", VOCAB_CONTROL, 0);          /* 309 */
+    fixture_token(f, "<|eot_id|>", VOCAB_CONTROL, 0);         /* 305 */
+    fixture_token(f, "<|endoftext|>", VOCAB_USER_DEFINED, 0); /* 306 */
+    fixture_token(f, "<end_of_turn>", VOCAB_NORMAL, 0);       /* 307: ordinary text */
+    fixture_token(f, "<|fim_pad|>", VOCAB_CONTROL, 0);        /* 308 */
+    fixture_token(f, "<|eom_id|>", VOCAB_CONTROL, 0);         /* 309 */
     fixture_more(f, "tokenizer.ggml.padding_token_id", GGUF_U32, 7);
     fixture_more(f, "tokenizer.ggml.prefix_token_id", GGUF_U32, 8);
     v = open_vocab(f);
@@ -470,30 +486,102 @@ static void hashes(void **state)
 
 /* ---- Files that are refused ------------------------------------------------------------------ */
 
-static void bad_pre(struct fixture *f) { f->pre = "llama-bpf"; }
-static void no_pre(struct fixture *f) { f->pre = NULL; }
-static void bad_model(struct fixture *f) { f->model = "bert"; }
-static void no_model(struct fixture *f) { f->model = NULL; }
-static void no_tokens(struct fixture *f) { f->n_token = 0; }
-static void short_types(struct fixture *f) { f->n_type--; }
-static void long_types(struct fixture *f) { f->n_type++; }
-static void type_7(struct fixture *f) { f->type[5] = 7; }
-static void type_minus(struct fixture *f) { f->type[5] = -1; }
-static void no_scores(struct fixture *f) { f->n_score = 0; }
-static void short_scores(struct fixture *f) { f->n_score--; }
-static void nan_score(struct fixture *f) { f->score[260] = NAN; }
-static void twice(struct fixture *f) { f->token[70] = f->token[71]; }
-static void no_merges(struct fixture *f) { f->n_merge = 0; }
-static void merge_left(struct fixture *f) { fixture_merge(f, "zz", "a"); }
-static void merge_right(struct fixture *f) { fixture_merge(f, "a", "zz"); }
-static void merge_makes(struct fixture *f) { fixture_merge(f, "z", "z"); }
-static void merge_blank(struct fixture *f) { f->merge[3] = fixture_text(f, "aa", 2); }
-static void merge_half(struct fixture *f) { f->merge[3] = fixture_text(f, "aa ", 3); }
-static void merge_twice(struct fixture *f) { fixture_merge(f, "t", "h"); }
-static void merge_empty(struct fixture *f) { f->merge[3] = fixture_text(f, "", 0); }
-static void bos_range(struct fixture *f) { f->more[0].value = 305; }
-static void eos_minus(struct fixture *f) { f->more[1].value = UINT32_MAX; }
-static void bad_byte(struct fixture *f) { f->token[10] = fixture_text(f, "<0xZZ>", 6); }
+static void bad_pre(struct fixture *f)
+{
+    f->pre = "llama-bpf";
+}
+static void no_pre(struct fixture *f)
+{
+    f->pre = NULL;
+}
+static void bad_model(struct fixture *f)
+{
+    f->model = "bert";
+}
+static void no_model(struct fixture *f)
+{
+    f->model = NULL;
+}
+static void no_tokens(struct fixture *f)
+{
+    f->n_token = 0;
+}
+static void short_types(struct fixture *f)
+{
+    f->n_type--;
+}
+static void long_types(struct fixture *f)
+{
+    f->n_type++;
+}
+static void type_7(struct fixture *f)
+{
+    f->type[5] = 7;
+}
+static void type_minus(struct fixture *f)
+{
+    f->type[5] = -1;
+}
+static void no_scores(struct fixture *f)
+{
+    f->n_score = 0;
+}
+static void short_scores(struct fixture *f)
+{
+    f->n_score--;
+}
+static void nan_score(struct fixture *f)
+{
+    f->score[260] = NAN;
+}
+static void twice(struct fixture *f)
+{
+    f->token[70] = f->token[71];
+}
+static void no_merges(struct fixture *f)
+{
+    f->n_merge = 0;
+}
+static void merge_left(struct fixture *f)
+{
+    fixture_merge(f, "zz", "a");
+}
+static void merge_right(struct fixture *f)
+{
+    fixture_merge(f, "a", "zz");
+}
+static void merge_makes(struct fixture *f)
+{
+    fixture_merge(f, "z", "z");
+}
+static void merge_blank(struct fixture *f)
+{
+    f->merge[3] = fixture_text(f, "aa", 2);
+}
+static void merge_half(struct fixture *f)
+{
+    f->merge[3] = fixture_text(f, "aa ", 3);
+}
+static void merge_twice(struct fixture *f)
+{
+    fixture_merge(f, "t", "h");
+}
+static void merge_empty(struct fixture *f)
+{
+    f->merge[3] = fixture_text(f, "", 0);
+}
+static void bos_range(struct fixture *f)
+{
+    f->more[0].value = 305;
+}
+static void eos_minus(struct fixture *f)
+{
+    f->more[1].value = UINT32_MAX;
+}
+static void bad_byte(struct fixture *f)
+{
+    f->token[10] = fixture_text(f, "<0xZZ>", 6);
+}
 static void merge_control(struct fixture *f)
 {
     fixture_token(f, "ht", VOCAB_CONTROL, 0);
@@ -509,7 +597,10 @@ static void add_bos_without(struct fixture *f)
     f->n_more = 0;
     fixture_more(f, "tokenizer.ggml.add_bos_token", GGUF_BOOL, 1);
 }
-static void bos_bool(struct fixture *f) { f->more[0].type = GGUF_BOOL; }
+static void bos_bool(struct fixture *f)
+{
+    f->more[0].type = GGUF_BOOL;
+}
 static void add_bos_u32(struct fixture *f)
 {
     fixture_more(f, "tokenizer.ggml.add_bos_token", GGUF_U32, 1);
@@ -527,39 +618,39 @@ static const struct {
     sinter_status status;
     const char *says;
 } refused[] = {
-    { fixture_bpe, bad_pre, SINTER_E_UNSUPPORTED, "'llama-bpf'" },
-    { fixture_bpe, bad_pre, SINTER_E_UNSUPPORTED, "--pre-tokenizer" },
-    { fixture_bpe, bad_pre, SINTER_E_UNSUPPORTED, "nearest: llama-bpe" },
-    { fixture_bpe, no_pre, SINTER_E_NOT_FOUND, "--pre-tokenizer" },
-    { fixture_bpe, bad_model, SINTER_E_UNSUPPORTED, "'bert'" },
-    { fixture_bpe, no_model, SINTER_E_NOT_FOUND, "tokenizer.ggml.model" },
-    { fixture_bpe, no_tokens, SINTER_E_NOT_FOUND, "tokenizer.ggml.tokens" },
-    { fixture_bpe, short_types, SINTER_E_DATA, "token_type has 304 elements for 305" },
-    { fixture_bpe, long_types, SINTER_E_DATA, "token_type has 306" },
-    { fixture_bpe, type_7, SINTER_E_DATA, "token_type[5] = 7" },
-    { fixture_bpe, type_minus, SINTER_E_DATA, "token_type[5] = -1" },
-    { fixture_bpe, twice, SINTER_E_DATA, "tokens 70 and 71" },
-    { fixture_bpe, no_merges, SINTER_E_NOT_FOUND, "tokenizer.ggml.merges" },
-    { fixture_bpe, merge_left, SINTER_E_DATA, "first half" },
-    { fixture_bpe, merge_right, SINTER_E_DATA, "second half" },
-    { fixture_bpe, merge_makes, SINTER_E_DATA, "what it makes" },
-    { fixture_bpe, merge_blank, SINTER_E_DATA, "merges[3]" },
-    { fixture_bpe, merge_half, SINTER_E_DATA, "merges[3]" },
-    { fixture_bpe, merge_empty, SINTER_E_DATA, "merges[3]" },
-    { fixture_bpe, merge_twice, SINTER_E_DATA, "repeats merge 0" },
-    { fixture_bpe, merge_control, SINTER_E_DATA, "control" },
-    { fixture_bpe, bos_range, SINTER_E_DATA, "bos_token_id = 305" },
-    { fixture_bpe, eos_minus, SINTER_E_DATA, "--skip-key tokenizer.ggml.eos_token_id" },
-    { fixture_bpe, bos_bool, SINTER_E_DATA, "bos_token_id" },
-    { fixture_bpe, add_bos_u32, SINTER_E_DATA, "add_bos_token" },
-    { fixture_bpe, add_eos_without, SINTER_E_DATA, "eos_token_id" },
-    { fixture_bpe, add_bos_without, SINTER_E_DATA, "bos_token_id" },
-    { fixture_bpe, long_special, SINTER_E_LIMIT, "1024" },
-    { fixture_spm, no_scores, SINTER_E_NOT_FOUND, "tokenizer.ggml.scores" },
-    { fixture_spm, short_scores, SINTER_E_DATA, "scores has" },
-    { fixture_spm, nan_score, SINTER_E_DATA, "scores[260]" },
-    { fixture_spm, bad_byte, SINTER_E_DATA, "<0xZZ>" },
-    { fixture_spm, twice, SINTER_E_DATA, "both" },
+    {fixture_bpe, bad_pre, SINTER_E_UNSUPPORTED, "'llama-bpf'"},
+    {fixture_bpe, bad_pre, SINTER_E_UNSUPPORTED, "--pre-tokenizer"},
+    {fixture_bpe, bad_pre, SINTER_E_UNSUPPORTED, "nearest: llama-bpe"},
+    {fixture_bpe, no_pre, SINTER_E_NOT_FOUND, "--pre-tokenizer"},
+    {fixture_bpe, bad_model, SINTER_E_UNSUPPORTED, "'bert'"},
+    {fixture_bpe, no_model, SINTER_E_NOT_FOUND, "tokenizer.ggml.model"},
+    {fixture_bpe, no_tokens, SINTER_E_NOT_FOUND, "tokenizer.ggml.tokens"},
+    {fixture_bpe, short_types, SINTER_E_DATA, "token_type has 304 elements for 305"},
+    {fixture_bpe, long_types, SINTER_E_DATA, "token_type has 306"},
+    {fixture_bpe, type_7, SINTER_E_DATA, "token_type[5] = 7"},
+    {fixture_bpe, type_minus, SINTER_E_DATA, "token_type[5] = -1"},
+    {fixture_bpe, twice, SINTER_E_DATA, "tokens 70 and 71"},
+    {fixture_bpe, no_merges, SINTER_E_NOT_FOUND, "tokenizer.ggml.merges"},
+    {fixture_bpe, merge_left, SINTER_E_DATA, "first half"},
+    {fixture_bpe, merge_right, SINTER_E_DATA, "second half"},
+    {fixture_bpe, merge_makes, SINTER_E_DATA, "what it makes"},
+    {fixture_bpe, merge_blank, SINTER_E_DATA, "merges[3]"},
+    {fixture_bpe, merge_half, SINTER_E_DATA, "merges[3]"},
+    {fixture_bpe, merge_empty, SINTER_E_DATA, "merges[3]"},
+    {fixture_bpe, merge_twice, SINTER_E_DATA, "repeats merge 0"},
+    {fixture_bpe, merge_control, SINTER_E_DATA, "control"},
+    {fixture_bpe, bos_range, SINTER_E_DATA, "bos_token_id = 305"},
+    {fixture_bpe, eos_minus, SINTER_E_DATA, "--skip-key tokenizer.ggml.eos_token_id"},
+    {fixture_bpe, bos_bool, SINTER_E_DATA, "bos_token_id"},
+    {fixture_bpe, add_bos_u32, SINTER_E_DATA, "add_bos_token"},
+    {fixture_bpe, add_eos_without, SINTER_E_DATA, "eos_token_id"},
+    {fixture_bpe, add_bos_without, SINTER_E_DATA, "bos_token_id"},
+    {fixture_bpe, long_special, SINTER_E_LIMIT, "1024"},
+    {fixture_spm, no_scores, SINTER_E_NOT_FOUND, "tokenizer.ggml.scores"},
+    {fixture_spm, short_scores, SINTER_E_DATA, "scores has"},
+    {fixture_spm, nan_score, SINTER_E_DATA, "scores[260]"},
+    {fixture_spm, bad_byte, SINTER_E_DATA, "<0xZZ>"},
+    {fixture_spm, twice, SINTER_E_DATA, "both"},
 };
 
 static void hostile(void **state)
@@ -568,7 +659,7 @@ static void hostile(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct fixture *f = fixture_new(refused[i].fill);
         struct vocab *v = (void *)f;
-        sinter_error err = { 0 };
+        sinter_error err = {0};
         refused[i].damage(f);
         assert_int_equal(fixture_open(f, &err), SINTER_OK);
         sinter_status status = vocab_open(f->g, NULL, &v, &err);
@@ -585,7 +676,7 @@ static void hostile(void **state)
 
 static void overrides(void **state)
 {
-    sinter_error err = { 0 };
+    sinter_error err = {0};
     struct vocab *v;
     (void)state;
     struct fixture *f = fixture_new(fixture_bpe);
@@ -618,7 +709,7 @@ static void without_tokenizer(void **state)
 {
     struct fixture *f = fixture_new(fill_none);
     struct vocab *v = open_vocab(f);
-    struct vocab_ids ids = { 0 };
+    struct vocab_ids ids = {0};
     struct text_buf b;
     sinter_error err;
     size_t bytes;
@@ -627,7 +718,7 @@ static void without_tokenizer(void **state)
     CASE(vocab_model(v) == VOCAB_NONE && vocab_n(v) == 0 && vocab_special(v)->eos == -1);
     CASE(vocab_encode(v, "a", 1, 0, &ids, &err) == SINTER_E_UNSUPPORTED &&
          strstr(err.message, "no tokenizer"));
-    CASE(vocab_decode(v, (int32_t[]){ 1 }, 1, 0, &b, &err) == SINTER_E_UNSUPPORTED);
+    CASE(vocab_decode(v, (int32_t[]){1}, 1, 0, &b, &err) == SINTER_E_UNSUPPORTED);
     CASE(vocab_find(v, "a", 1) == -1 && !vocab_is_eog(v, 1) && *vocab_piece(v, 1, &bytes) == 0);
     text_buf_free(&b);
     close_vocab(f, v);
@@ -648,7 +739,7 @@ static void no_bytes(struct fixture *f)
 
 static void missing_bytes(void **state)
 {
-    struct vocab_ids ids = { 0 };
+    struct vocab_ids ids = {0};
     sinter_error err;
     (void)state;
     struct fixture *f = fixture_new(no_byte_7);
@@ -672,14 +763,14 @@ static void faults(void **state)
     (void)state;
     for (int kind = 0; kind < 2; kind++) {
         struct fixture *f = fixture_new(kind ? fixture_spm : fixture_bpe);
-        sinter_error err = { 0 };
+        sinter_error err = {0};
         char text[4000];
         memset(text, 'a', sizeof text);
         assert_int_equal(fixture_open(f, &err), SINTER_OK);
         const uint64_t live = f->file.n_live;
         for (uint64_t at = 1;; at++) {
             struct vocab *v = NULL;
-            struct vocab_ids ids = { 0 };
+            struct vocab_ids ids = {0};
             f->file.fail_alloc = f->file.n_alloc + at;
             sinter_status status = vocab_open(f->g, NULL, &v, &err);
             if (status == SINTER_OK)
@@ -703,7 +794,7 @@ static void faults(void **state)
 
 static uint64_t steps(const struct vocab *v, const char *unit, size_t bytes)
 {
-    struct vocab_ids ids = { 0 };
+    struct vocab_ids ids = {0};
     sinter_error err;
     uint64_t work;
     char *text = malloc(bytes);
@@ -717,9 +808,9 @@ static uint64_t steps(const struct vocab *v, const char *unit, size_t bytes)
 
 static void linear(void **state)
 {
-    static const char *const units[] = { "a", " ", "\n", " \n", "the ", "\xFF", "<tool", "'", "1",
-                                         "\xC3\xA9", "t h", "<tool><x", "!" };
-    static const char *const pres[] = { "gpt-2", "smollm", "llama-bpe", "qwen2", NULL };
+    static const char *const units[] = {"a", " ", "\n",       " \n", "the ",     "\xFF", "<tool",
+                                        "'", "1", "\xC3\xA9", "t h", "<tool><x", "!"};
+    static const char *const pres[] = {"gpt-2", "smollm", "llama-bpe", "qwen2", NULL};
     (void)state;
     for (int p = 0; p < 5; p++) {
         struct fixture *f = fixture_new(pres[p] ? fixture_bpe : fixture_spm);
@@ -742,12 +833,14 @@ static void linear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bpe_small),     cmocka_unit_test(bpe_flags), cmocka_unit_test(spm_small),
-        cmocka_unit_test(against_slow),  cmocka_unit_test(cached),
-        cmocka_unit_test(any_bytes),     cmocka_unit_test(streaming),
-        cmocka_unit_test(special),       cmocka_unit_test(hashes),    cmocka_unit_test(hostile),
+        cmocka_unit_test(bpe_small),     cmocka_unit_test(bpe_flags),
+        cmocka_unit_test(spm_small),     cmocka_unit_test(against_slow),
+        cmocka_unit_test(cached),        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(streaming),     cmocka_unit_test(special),
+        cmocka_unit_test(hashes),        cmocka_unit_test(hostile),
         cmocka_unit_test(overrides),     cmocka_unit_test(without_tokenizer),
-        cmocka_unit_test(missing_bytes), cmocka_unit_test(faults),    cmocka_unit_test(linear),
+        cmocka_unit_test(missing_bytes), cmocka_unit_test(faults),
+        cmocka_unit_test(linear),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     printf("tokens: %zu/%zu\n", n_ok, n_case);
