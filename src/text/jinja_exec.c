@@ -289,15 +289,15 @@ static sinter_status exec_items(struct jinja *j, const struct jnode *n, struct j
 {
     struct jframe *outer = j->frame, *f;
     const bool early = (n->flags & FOR_LOOP) != 0;
+    bool stop = false;
     TRY(frame_new(j, n->scope, outer, &f));
-    for (size_t i = 0; i < l->n; i++) {
+    for (size_t i = 0; i < l->n && !stop; i++) {
         bool pass = true;
         TRY(jcharge(j, 1));
         if (!early)
             TRY(passes(j, n, test, l->item[i], &pass));
         if (!pass)
             continue;
-        *any = true;
         l->index0 = i;
         frame_reset(f);
         TRY(assign(j, f, n->a, l->item[i]));
@@ -306,10 +306,9 @@ static sinter_status exec_items(struct jinja *j, const struct jnode *n, struct j
         j->frame = f;
         TRY(exec_list(j, n->list));
         j->frame = outer;
-        if (j->flow == FLOW_BREAK) {
-            j->flow = FLOW_NONE;
-            break;
-        }
+        /* jinja2's `else` runs unless some body ran to its end: not after break or continue. */
+        *any = *any || j->flow == FLOW_NONE;
+        stop = j->flow == FLOW_BREAK;
         j->flow = FLOW_NONE;
     }
     return SINTER_OK;

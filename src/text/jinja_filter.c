@@ -350,9 +350,16 @@ static sinter_status float_to_int(struct jinja *j, double f, struct jv *out)
     return SINTER_OK;
 }
 
-static bool ascii(const struct jstr *s)
+/* Digits beyond ASCII are numbers to Python, too. */
+static bool other_digits(const struct jstr *s)
 {
-    return s->bytes == s->n_char;
+    size_t len;
+    for (size_t i = 0; i < s->bytes; i += len) {
+        const uint32_t c = jchar_get(s->text + i, &len);
+        if (c >= 0x80 && jchar_decimal(c))
+            return true;
+    }
+    return false;
 }
 
 FILTER(int)
@@ -376,8 +383,8 @@ FILTER(int)
             return float_to_int(j, arg[0].f, out);
     } else if (arg[0].kind == JV_STR) {
         TRY(jstr_strip(j, arg[0].s, (struct jv){JV_ABSENT, {0}}, 3, &s));
-        if (!ascii(s.s))
-            return JFAIL(j, UNSUPPORTED, "int of text beyond ASCII is not supported");
+        if (other_digits(s.s))
+            return JFAIL(j, UNSUPPORTED, "int of digits beyond ASCII is not supported");
         if (base != 0 && (base < 2 || base > 36))
             return JFAIL(j, UNSUPPORTED, "int: the base must be 0 or 2 to 36");
         if (parse_int(s.s->text, s.s->bytes, (int)base, &v, &overflow)) {
@@ -403,8 +410,8 @@ FILTER(float)
         *out = jv_float(jv_as_float(arg[0]));
     } else if (arg[0].kind == JV_STR) {
         TRY(jstr_strip(j, arg[0].s, (struct jv){JV_ABSENT, {0}}, 3, &s));
-        if (!ascii(s.s))
-            return JFAIL(j, UNSUPPORTED, "float of text beyond ASCII is not supported");
+        if (other_digits(s.s))
+            return JFAIL(j, UNSUPPORTED, "float of digits beyond ASCII is not supported");
         if (parse_float(s.s->text, s.s->bytes, &f))
             *out = jv_float(f);
     }

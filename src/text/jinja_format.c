@@ -289,8 +289,10 @@ static sinter_status percent(struct jinja *j, const struct jstr *fmt, struct jv 
         if (b->bytes > j->limit.output_bytes)
             return JFAIL(j, LIMIT, "more than %zu bytes of text", j->limit.output_bytes);
     }
-    if (args.kind == JV_SEQ && args.seq->kind == SEQ_TUPLE ? used < args.seq->n
-                                                           : !used && args.kind != JV_DICT)
+    /* What can be subscripted, but for tuples and strings, counts as a mapping: none is missed. */
+    if (args.kind == JV_SEQ && args.seq->kind == SEQ_TUPLE
+            ? used < args.seq->n
+            : !used && args.kind != JV_DICT && args.kind != JV_SEQ && args.kind != JV_UNDEFINED)
         return JFAIL(j, DATA, "not all arguments converted during string formatting");
     return SINTER_OK;
 }

@@ -128,6 +128,8 @@ static sinter_status comment(struct lexer *x, size_t open)
             return SINTER_OK;
         }
     }
+    if (x->pos >= x->bytes) /* jinja2 looks for the end only if something follows */
+        return SINTER_OK;
     return fail(x, open, "this comment has no end; add #}");
 }
 
@@ -144,6 +146,9 @@ static sinter_status raw(struct lexer *x, size_t open, size_t len)
             return SINTER_OK;
         }
     }
+    x->pos = start;
+    if (start >= x->bytes)
+        return SINTER_OK;
     return fail(x, open, "this raw block has no end; add {% endraw %}");
 }
 

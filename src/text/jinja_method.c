@@ -536,7 +536,7 @@ static sinter_status split_blanks(struct pieces *p, int64_t max)
     for (size_t at = skip(s, 0, true); at < s->bytes;) {
         size_t end = skip(s, at, false);
         if (max >= 0 && (int64_t)p->n == max)
-            end = skip_back(s, s->bytes, true);
+            end = s->bytes;
         TRY(piece(p, at, end));
         at = skip(s, end, true);
     }
@@ -549,7 +549,7 @@ static sinter_status rsplit_blanks(struct pieces *p, int64_t max)
     for (size_t end = skip_back(s, s->bytes, true); end;) {
         size_t at = skip_back(s, end, false);
         if (max >= 0 && (int64_t)p->n == max)
-            at = skip(s, 0, true);
+            at = 0;
         TRY(piece(p, at, end));
         end = skip_back(s, at, true);
     }

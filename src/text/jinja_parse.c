@@ -277,7 +277,7 @@ static sinter_status postfix(struct jparser *p, struct jnode **node)
 
 static sinter_status filter_name(struct jparser *p, struct jnode *n)
 {
-    const struct jtoken *t;
+    const struct jtoken *t = NULL;
     TRY(jparse_expect(p, T_NAME, &t));
     n->text = t->text;
     n->at = t->at;

@@ -222,7 +222,7 @@ static const struct {
     {"{% from 'x' import y %}", "line 1, column 4:"},
     {"{% block a %}{% endblock %}", "line 1, column 4:"},
     {"{% autoescape true %}{% endautoescape %}", "line 1, column 4:"},
-    {"é{% for x in y recursive %}{% endfor %}", "line 1, column 17:"},
+    {"é{% for x in y recursive %}{% endfor %}", "line 1, column 16:"},
     {"{{ f(*a) }}", "line 1, column 6:"},
     {"{{ f(**a) }}", "line 1, column 6:"},
     {"{{ x|urlize }}", "line 1, column 6:"},
@@ -281,9 +281,10 @@ static void test_syntax(void **state)
 static void chain(char *to, size_t n, const char *unit, int times, const char *end)
 {
     size_t at = strlen(to);
-    for (int i = 0; i < times; i++)
-        at += (size_t)snprintf(to + at, n - at, "%s", unit);
-    snprintf(to + at, n - at, "%s", end);
+    assert_true(at + strlen(unit) * (size_t)times + strlen(end) < n);
+    for (int i = 0; i < times; i++, at += strlen(unit))
+        memcpy(to + at, unit, strlen(unit));
+    strcpy(to + at, end);
 }
 
 static const struct {
@@ -417,7 +418,7 @@ static void test_deep_expressions(void **state)
     deep_expression("{{ x", ".x", 100000, " }}", SINTER_E_LIMIT);
     deep_expression("{{ ", "not ", 100000, "x }}", SINTER_E_LIMIT);
     deep_expression("{{ ", "- ", 100000, "1 }}", SINTER_E_LIMIT);
-    deep_expression("{{ 1", " if x else 1", 100000, " }}", SINTER_E_LIMIT);
+    deep_expression("{{ 1", " if x else 1", 50000, " }}", SINTER_E_LIMIT);
     deep_expression("{{ [", "[", 100000, " }}", SINTER_E_LIMIT);
     deep_expression("{{ x", " and x", 100000, " }}", SINTER_E_LIMIT);
     deep_expression("{% if x %}", "{% elif x %}", 50000, "{% endif %}", SINTER_OK);
@@ -446,6 +447,8 @@ static void test_contract(void **state)
 {
     static const char source[] = "{% set a = 1 %}{% for m in messages %}{{ m.x }}{% endfor %}"
                                  "{% if enable_thinking is defined %}{% endif %}{{ tools }}";
+    static const char good[] = "{\"messages\":[{\"x\":1}],\"tools\":2}";
+    static const char bad[] = "{\"messages\":[{\"x\":1},null,{}],\"tools\":";
     struct chat_template *t;
     sinter_error err;
     struct text_buf b;
@@ -459,11 +462,9 @@ static void test_contract(void **state)
     /* The text is added; a failure adds nothing. */
     text_buf_init(&b, host);
     text_buf_add(&b, "<", 1);
-    assert_int_equal(template_render(t, "{\"messages\":[{\"x\":1}],\"tools\":2}", 33, 1, NULL, &b,
-                                     &err), SINTER_OK);
+    assert_int_equal(template_render(t, good, strlen(good), 1, NULL, &b, &err), SINTER_OK);
     assert_string_equal(b.text, "<12");
-    assert_int_equal(template_render(t, "{\"messages\":[{\"x\":1},2,{}],\"tools\":", 36, 1, NULL,
-                                     &b, &err), SINTER_E_DATA);
+    assert_int_equal(template_render(t, bad, strlen(bad), 1, NULL, &b, &err), SINTER_E_DATA);
     assert_string_equal(b.text, "<12");
     text_buf_free(&b);
     template_free(t);
