@@ -2,7 +2,8 @@
  * and from the plan and tensors.def the tensors: so a new descriptor, key or tensor row needs
  * nothing here. Sizes of the small ones expose mistakes: heads x size is not the width, K and V
  * differ, RoPE turns a part of a head where the family allows it, layers differ, sizes are no
- * multiples of vector lengths, windows are shorter than prompts. */
+ * multiples of vector lengths, windows are shorter than prompts, epsilons and caps are large
+ * enough to be seen. */
 #include "model/dummy.h"
 
 #include "base/options.h"
@@ -35,12 +36,12 @@ static const struct dummy_shape small_shapes[DUMMY_N_KIND] = {
                     [KEY_D_K] = 96,
                     [KEY_D_V] = 64,
                     [KEY_ROT] = 64,
-                    [KEY_EPS] = 1e-5,
-                    [KEY_BASE] = 5e4,
+                    [KEY_EPS] = 0.0625,
+                    [KEY_BASE] = 500,
                     [KEY_FACTOR] = 4,
                     [KEY_WINDOW] = 24,
                     [KEY_PATTERN] = 3,
-                    [KEY_FINAL_CAP] = 30,
+                    [KEY_FINAL_CAP] = 2,
                     [KEY_EXPERT] = 8,
                     [KEY_EXPERT_USED] = 2,
                     [KEY_FF_EXP] = 96},
@@ -57,7 +58,7 @@ static const struct dummy_shape small_shapes[DUMMY_N_KIND] = {
                     [KEY_D_K] = 8,
                     [KEY_D_V] = 12,
                     [KEY_ROT] = 6,
-                    [KEY_EPS] = 1e-5,
+                    [KEY_EPS] = 0.03125,
                     [KEY_WINDOW] = 6,
                     [KEY_PATTERN] = 2,
                     [KEY_EXPERT] = 8,
@@ -69,10 +70,10 @@ static const struct dummy_shape small_shapes[DUMMY_N_KIND] = {
         {
             .key = {[KEY_BLOCK_COUNT] = 3,  [KEY_WIDTH] = 64,     [KEY_CONTEXT] = 512,
                     [KEY_HEAD] = 6,         [KEY_HEAD_KV] = 2,    [KEY_D_K] = 32,
-                    [KEY_D_V] = 32,         [KEY_ROT] = 24,       [KEY_EPS] = 1e-6,
-                    [KEY_SCALE] = 0.2,      [KEY_BASE] = 2e4,     [KEY_BASE_SWA] = 5e3,
+                    [KEY_D_V] = 32,         [KEY_ROT] = 24,       [KEY_EPS] = 0.125,
+                    [KEY_SCALE] = 0.2,      [KEY_BASE] = 300,     [KEY_BASE_SWA] = 60,
                     [KEY_SCALE_LINEAR] = 2, [KEY_WINDOW] = 16,    [KEY_PATTERN] = 2,
-                    [KEY_FINAL_CAP] = 20,   [KEY_EXPERT] = 8,     [KEY_EXPERT_USED] = 3,
+                    [KEY_FINAL_CAP] = 3,    [KEY_EXPERT] = 8,     [KEY_EXPERT_USED] = 3,
                     [KEY_FF_EXP] = 32,      [KEY_EXPERT_NORM] = 1},
             .list = {{KEY_FF, 3, {96, 160, 128}}},
             .untied = true,
@@ -171,7 +172,7 @@ static double key_value(const struct dummy *d, enum key_id id)
     const struct dummy_shape *s = &d->shape;
     if (id == KEY_VOCAB)
         return d->m.plan.n_vocab;
-    if (id == KEY_ROT && s->key[KEY_ROT] && !d->m.plan.arch->rope_partial)
+    if (id == KEY_ROT && s->key[KEY_ROT] != 0 && !d->m.plan.arch->rope_partial)
         return s->key[KEY_D_K];
     return s->key[id];
 }

@@ -103,6 +103,10 @@ CHECKED sinter_status plan_make(struct model *m, const struct keys *k, sinter_er
 /* Ring 1: every tensor bound exactly once, left out by skip.def or an override, or refused. */
 CHECKED sinter_status bind_tensors(struct model *m, const struct keys *k, sinter_error *err);
 
+/* model_open; `as` (NULL: by the file) is read in place of the file's descriptor: tests flip its
+ * fields. It must live as long as the model. */
+CHECKED sinter_status model_open_as(sinter_host *host, const char *path, const struct arch_desc *as,
+                                    struct model **out, sinter_error *err);
 /* Remembers what was left out; an override counts as such. */
 CHECKED sinter_status model_skip_add(struct model *m, const char *name, const char *reason,
                                      bool is_override, sinter_error *err);

@@ -125,12 +125,15 @@ static sinter_status hash_model(struct model *m, sinter_error *err)
 
 /* ---- Open and close ------------------------------------------------------------------------- */
 
-static sinter_status open_steps(struct model *m, const char *path, sinter_error *err)
+static sinter_status open_steps(struct model *m, const char *path, const struct arch_desc *as,
+                                sinter_error *err)
 {
     struct keys k;
     const struct options *o = host_options(m->host);
     TRY(gguf_open(m->host, path, &m->gguf, err));
     TRY(find_arch(m, err));
+    if (as)
+        m->plan.arch = as;
     TRY(keys_read(m, &k, err));
     TRY(plan_make(m, &k, err));
     TRY(bind_tensors(m, &k, err));
@@ -141,12 +144,18 @@ static sinter_status open_steps(struct model *m, const char *path, sinter_error 
 
 sinter_status model_open(sinter_host *host, const char *path, struct model **out, sinter_error *err)
 {
+    return model_open_as(host, path, NULL, out, err);
+}
+
+sinter_status model_open_as(sinter_host *host, const char *path, const struct arch_desc *as,
+                            struct model **out, sinter_error *err)
+{
     struct model *m;
     *out = NULL;
     NEW(host, m, 1, err);
     m->host = host;
     arena_init(&m->arena, host);
-    sinter_status status = open_steps(m, path, err);
+    sinter_status status = open_steps(m, path, as, err);
     if (status != SINTER_OK) {
         model_close(m);
         return status;
