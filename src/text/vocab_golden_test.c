@@ -67,9 +67,35 @@ static void unknown(void **state)
     }
 }
 
+/* Files of the tree: with a tiny vocabulary, and with none. */
+static void tiny(void **state)
+{
+    static const struct {
+        const char *name;
+        int32_t n;
+        enum vocab_model model;
+    } file[] = {{"llama", 288, VOCAB_BPE},    {"llama3", 288, VOCAB_BPE},
+                {"qwen2", 288, VOCAB_BPE},    {"qwen3", 288, VOCAB_BPE},
+                {"qwen3moe", 288, VOCAB_BPE}, {"gemma3", 256, VOCAB_NONE}};
+    (void)state;
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        struct golden t;
+        sinter_error err = {0};
+        char path[512];
+        snprintf(path, sizeof path, TEST_SOURCE_DIR "/tests/golden/tiny/%s.gguf", file[i].name);
+        if (!golden_open(&t, path, &err))
+            fail_msg("%s", err.message);
+        n_case++;
+        n_ok += vocab_n(t.v) == file[i].n && vocab_model(t.v) == file[i].model &&
+                (!file[i].model || golden_round_trips(&t, "any \xFF\x00 bytes", 13, 0));
+        golden_close(&t);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(unknown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(unknown),
+                                       cmocka_unit_test(tiny)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     printf("tokens: %zu/%zu\n", n_ok, n_case);
     if (n_skipped)
