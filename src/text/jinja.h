@@ -5,9 +5,9 @@
  *   jinja_scope.c    names of each frame, filters and tests bound
  *   jinja_eval.c     expressions                      jinja_exec.c    statements, macros, entry
  *   jinja_op.c       operators, subscripts            jinja_attr.c    attributes and globals
- *   jinja_filter.c jinja_seqfilter.c jinja_is.c jinja_method.c      tables of filters, tests, methods
- *   jinja_json.c     JSON in and out                  jinja_format.c  numbers, %, format, strftime
- *   jinja_char.c     code points
+ *   jinja_filter.c jinja_seqfilter.c jinja_is.c jinja_method.c      tables of filters, tests,
+ * methods jinja_json.c     JSON in and out                  jinja_format.c  numbers, %, format,
+ * strftime jinja_char.c     code points
  *
  * Invariants: values are immutable but for namespaces, loops, cyclers and the position of
  * generators. Whatever a rendering makes lies in its arena and dies with it. */
@@ -52,9 +52,9 @@ struct jseq {
     enum jseq_kind kind;
     struct jv *item;
     size_t n;
-    size_t pos;                 /* generator: what was consumed */
-    int64_t start, stop, step;  /* range */
-    const struct jdict *names;  /* of a group: fields grouper and list */
+    size_t pos;                /* generator: what was consumed */
+    int64_t start, stop, step; /* range */
+    const struct jdict *names; /* of a group: fields grouper and list */
 };
 
 enum jundef_why { UNDEF_NAME, UNDEF_ATTR, UNDEF_ITEM, UNDEF_HINT, UNDEF_UNSAFE };
@@ -121,14 +121,14 @@ struct jcycler {
 
 enum jnode_kind {
     /* statements */
-    N_DATA,      /* text */
-    N_OUTPUT,    /* a */
-    N_IF,        /* a test, list body, list_b elifs (N_IF), list_c else */
-    N_FOR,       /* a target, b iterable, c filter, list body, list_b else */
-    N_SET,       /* a target, b value */
-    N_SET_BLOCK, /* a target, b filters (innermost operand NULL), list body */
-    N_MACRO,     /* name, list body, list_b parameters (N_NAME, a = default) */
-    N_CALL_BLOCK, /* a call (NULL: generation), list body, list_b parameters */
+    N_DATA,         /* text */
+    N_OUTPUT,       /* a */
+    N_IF,           /* a test, list body, list_b elifs (N_IF), list_c else */
+    N_FOR,          /* a target, b iterable, c filter, list body, list_b else */
+    N_SET,          /* a target, b value */
+    N_SET_BLOCK,    /* a target, b filters (innermost operand NULL), list body */
+    N_MACRO,        /* name, list body, list_b parameters (N_NAME, a = default) */
+    N_CALL_BLOCK,   /* a call (NULL: generation), list body, list_b parameters */
     N_FILTER_BLOCK, /* b filters, list body */
     N_WITH,         /* list_b N_SET, list body */
     N_BREAK,
@@ -160,8 +160,21 @@ enum jnode_kind {
 };
 
 enum jop {
-    J_ADD, J_SUB, J_MUL, J_DIV, J_FLOORDIV, J_MOD, J_POW,
-    J_EQ, J_NE, J_LT, J_LE, J_GT, J_GE, J_IN, J_NOTIN
+    J_ADD,
+    J_SUB,
+    J_MUL,
+    J_DIV,
+    J_FLOORDIV,
+    J_MOD,
+    J_POW,
+    J_EQ,
+    J_NE,
+    J_LT,
+    J_LE,
+    J_GT,
+    J_GE,
+    J_IN,
+    J_NOTIN
 };
 
 enum jnode_flag {
@@ -182,7 +195,7 @@ struct jnode {
     struct jnode *a, *b, *c, *d;
     struct jnode *list, *list_b, *list_c;
     struct jnode *next;
-    const struct jrow *row;                       /* NULL at run time: no such filter or test */
+    const struct jrow *row;                         /* NULL at run time: no such filter or test */
     const struct jscope *scope, *scope_b, *scope_c; /* of list; for: of else; for: of the filter */
 };
 
@@ -225,9 +238,9 @@ struct jinja {
     struct template_limits limit;
     uint64_t n_step;
     int depth;
-    uint32_t at; /* source offset for messages */
+    uint32_t at;        /* source offset for messages */
     uint64_t n_ns_read; /* attributes of namespaces read */
-    bool in_json; /* the variables are being read: there is no place in the source */
+    bool in_json;       /* the variables are being read: there is no place in the source */
     struct text_buf *out;
     enum jflow flow;
     struct jframe *frame;
@@ -242,7 +255,7 @@ struct jargs {
     struct jkw {
         const struct jstr *name;
         struct jv value;
-    } *kw;
+    } * kw;
     size_t n_kw;
 };
 
@@ -343,8 +356,7 @@ const char *jv_type(struct jv v); /* Python's name of the type */
 bool jv_truth(struct jv v);
 CHECKED sinter_status jv_equal(struct jinja *j, struct jv a, struct jv b, bool *out);
 CHECKED sinter_status jv_less(struct jinja *j, struct jv a, struct jv b, bool *out);
-CHECKED sinter_status jv_compare(struct jinja *j, enum jop op, struct jv a, struct jv b,
-                                 bool *out);
+CHECKED sinter_status jv_compare(struct jinja *j, enum jop op, struct jv a, struct jv b, bool *out);
 CHECKED sinter_status jv_contains(struct jinja *j, struct jv box, struct jv v, bool *out);
 CHECKED sinter_status jv_print(struct jinja *j, struct jv v, struct text_buf *b); /* str() */
 CHECKED sinter_status jv_repr(struct jinja *j, struct jv v, struct text_buf *b);
@@ -371,8 +383,17 @@ size_t jchar_offset(const struct jstr *s, size_t n_char);
 
 /* jinja_lex.c */
 enum jtoken_kind {
-    T_EOF, T_DATA, T_VAR_BEGIN, T_VAR_END, T_BLOCK_BEGIN, T_BLOCK_END, T_NAME, T_STRING, T_INT,
-    T_FLOAT, T_OP
+    T_EOF,
+    T_DATA,
+    T_VAR_BEGIN,
+    T_VAR_END,
+    T_BLOCK_BEGIN,
+    T_BLOCK_END,
+    T_NAME,
+    T_STRING,
+    T_INT,
+    T_FLOAT,
+    T_OP
 };
 struct jtoken {
     enum jtoken_kind kind;
@@ -475,12 +496,12 @@ CHECKED sinter_status jjson_parse(struct jinja *j, const char *text, size_t byte
 CHECKED sinter_status jjson_dump(struct jinja *j, struct jv *arg, struct jv *out);
 
 /* jinja_format.c */
-void jfmt_float(double f, char buf[40]);                     /* repr */
+void jfmt_float(double f, char buf[40]);                        /* repr */
 bool jfmt_parse_float(const char *text, size_t n, double *out); /* [digits][.digits][e±digits] */
 CHECKED sinter_status jfmt_percent(struct jinja *j, const struct jstr *fmt, struct jv args,
                                    struct jv *out);
-CHECKED sinter_status jfmt_format(struct jinja *j, const struct jstr *fmt,
-                                  const struct jargs *args, struct jv *out);
+CHECKED sinter_status jfmt_format(struct jinja *j, const struct jstr *fmt, const struct jargs *args,
+                                  struct jv *out);
 CHECKED sinter_status jfmt_strftime(struct jinja *j, const struct jstr *fmt, struct jv *out);
 CHECKED sinter_status jfmt_round(struct jinja *j, double f, int64_t digits, double *out);
 

@@ -43,12 +43,12 @@ static sinter_status lack(struct jinja *j, struct jv obj, const struct jstr *nam
 static sinter_status seq_attr(struct jinja *j, struct jv obj, const struct jstr *name, bool *found,
                               struct jv *out)
 {
-    static const char *const unsafe[] = {"append", "clear", "pop",    "reverse", "insert",
+    static const char *const unsafe[] = {"append", "clear",  "pop",    "reverse", "insert",
                                          "sort",   "extend", "remove", NULL};
-    static const char *const other[] = {"start",  "stop",       "step",    "close", "send",
-                                        "throw",  "gi_frame",   "gi_code", "gi_running",
-                                        "gi_yieldfrom", "gi_suspended", "isdisjoint", "mapping",
-                                        NULL};
+    static const char *const other[] = {
+        "start",        "stop",       "step",    "close",      "send",
+        "throw",        "gi_frame",   "gi_code", "gi_running", "gi_yieldfrom",
+        "gi_suspended", "isdisjoint", "mapping", NULL};
     const enum jseq_kind kind = obj.seq->kind;
     const struct jrow *row;
     *found = true;
@@ -80,9 +80,8 @@ static sinter_status loop_attr(struct jinja *j, struct jv obj, const struct jstr
     const struct {
         const char *name;
         int64_t value;
-    } number[] = {{"index", i + 1},        {"index0", i}, {"revindex", n - i},
-                  {"revindex0", n - i - 1}, {"length", n}, {"depth", 1},
-                  {"depth0", 0}};
+    } number[] = {{"index", i + 1}, {"index0", i}, {"revindex", n - i}, {"revindex0", n - i - 1},
+                  {"length", n},    {"depth", 1},  {"depth0", 0}};
     const struct jrow *row;
     *found = true;
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)
@@ -112,10 +111,10 @@ static sinter_status loop_attr(struct jinja *j, struct jv obj, const struct jstr
 static sinter_status number_attr(struct jinja *j, struct jv obj, const struct jstr *name,
                                  bool *found, struct jv *out)
 {
-    static const char *const names[] = {"real", "imag", "conjugate", "as_integer_ratio",
-                                        "numerator", "denominator", "bit_length", "bit_count",
-                                        "to_bytes", "from_bytes", "hex", "fromhex", "is_integer",
-                                        NULL};
+    static const char *const names[] = {
+        "real",       "imag",      "conjugate", "as_integer_ratio", "numerator", "denominator",
+        "bit_length", "bit_count", "to_bytes",  "from_bytes",       "hex",       "fromhex",
+        "is_integer", NULL};
     (void)out;
     *found = in(name, names);
     return *found ? lack(j, obj, name) : SINTER_OK;
@@ -274,13 +273,14 @@ static sinter_status global_range(struct jinja *j, const struct jargs *raw, stru
     if (!v[2])
         return JFAIL(j, DATA, "range() arg 3 must not be zero");
     if (v[2] > 0 ? v[1] > v[0] : v[1] < v[0]) {
-        const uint64_t span = v[2] > 0 ? (uint64_t)v[1] - (uint64_t)v[0]
-                                       : (uint64_t)v[0] - (uint64_t)v[1];
+        const uint64_t span =
+            v[2] > 0 ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
         const uint64_t by = v[2] > 0 ? (uint64_t)v[2] : 0 - (uint64_t)v[2];
         const uint64_t count = (span - 1) / by + 1;
         if (count > 100000)
-            return JFAIL(j, LIMIT, "Range too big. The sandbox blocks ranges larger than "
-                                   "MAX_RANGE (100000).");
+            return JFAIL(j, LIMIT,
+                         "Range too big. The sandbox blocks ranges larger than "
+                         "MAX_RANGE (100000).");
         n = (int64_t)count;
     }
     TRY(jcharge(j, (size_t)n));
@@ -310,8 +310,10 @@ static sinter_status make_dict(struct jinja *j, const struct jargs *raw, struct 
         for (size_t i = 0; i < n; i++) {
             TRY(jv_elements(j, item[i], &pair, &two));
             if (two != 2)
-                return JFAIL(j, DATA, "dictionary update sequence element #%zu has length %zu; 2 "
-                                      "is required", i, two);
+                return JFAIL(j, DATA,
+                             "dictionary update sequence element #%zu has length %zu; 2 "
+                             "is required",
+                             i, two);
             TRY(jdict_set(j, *out, pair[0], pair[1]));
         }
     }

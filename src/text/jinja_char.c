@@ -130,10 +130,10 @@ bool jchar_cased(uint32_t c, bool *upper)
 bool jchar_printable(uint32_t c)
 {
     const utf8proc_category_t k = category(c);
-    return c == ' ' || (k != UTF8PROC_CATEGORY_CN && k != UTF8PROC_CATEGORY_CC &&
-                        k != UTF8PROC_CATEGORY_CF && k != UTF8PROC_CATEGORY_CS &&
-                        k != UTF8PROC_CATEGORY_CO && k != UTF8PROC_CATEGORY_ZL &&
-                        k != UTF8PROC_CATEGORY_ZP && k != UTF8PROC_CATEGORY_ZS);
+    return c == ' ' ||
+           (k != UTF8PROC_CATEGORY_CN && k != UTF8PROC_CATEGORY_CC && k != UTF8PROC_CATEGORY_CF &&
+            k != UTF8PROC_CATEGORY_CS && k != UTF8PROC_CATEGORY_CO && k != UTF8PROC_CATEGORY_ZL &&
+            k != UTF8PROC_CATEGORY_ZP && k != UTF8PROC_CATEGORY_ZS);
 }
 
 #else

@@ -192,7 +192,8 @@ sinter_status jinja_call(struct jinja *j, struct jv callee, const struct jargs *
     if (callee.kind == JV_UNDEFINED)
         return jundef_fail(j, callee);
     if (callee.kind == JV_LOOP)
-        return JFAIL(j, DATA, "The loop must have the 'recursive' marker to be called recursively.");
+        return JFAIL(j, DATA,
+                     "The loop must have the 'recursive' marker to be called recursively.");
     if (callee.kind != JV_METHOD)
         return JFAIL(j, DATA, "'%s' object is not callable", jv_type(callee));
     TRY(jalloc(j, args->n_pos + 1, sizeof *with_self.pos, &with_self.pos));

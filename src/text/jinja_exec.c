@@ -279,8 +279,9 @@ static sinter_status filter_all(struct jinja *j, const struct jnode *n, struct j
     l->item = kept;
     l->n = k;
     if (j->n_ns_read != n_ns_read)
-        return JFAIL(j, UNSUPPORTED, "a loop that reads 'loop' and filters by a namespace is not "
-                                     "supported; put the condition into the body");
+        return JFAIL(j, UNSUPPORTED,
+                     "a loop that reads 'loop' and filters by a namespace is not "
+                     "supported; put the condition into the body");
     return SINTER_OK;
 }
 

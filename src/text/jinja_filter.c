@@ -123,8 +123,7 @@ FILTER(format)
     const struct jstr *s;
     (void)arg;
     if (!raw->n_pos || (raw->n_pos > 1 && raw->n_kw))
-        return JFAIL(j, DATA,
-                     "can't handle positional and keyword arguments at the same time");
+        return JFAIL(j, DATA, "can't handle positional and keyword arguments at the same time");
     TRY(jv_str(j, raw->pos[0], &s));
     if (raw->n_kw) {
         struct jdict *d;
@@ -146,9 +145,8 @@ FILTER(tojson)
 }
 
 /* Lines behind the first get the indentation; blank ones only if asked. */
-static sinter_status indent_lines(struct jinja *j, const struct jseq *lines,
-                                  const struct jstr *by, bool first, bool blank,
-                                  struct text_buf *b)
+static sinter_status indent_lines(struct jinja *j, const struct jseq *lines, const struct jstr *by,
+                                  bool first, bool blank, struct text_buf *b)
 {
     for (size_t i = 0; i < lines->n; i++) {
         const struct jstr *s = lines->item[i].s;
@@ -270,7 +268,9 @@ static bool parse_int(const char *s, size_t n, int base, int64_t *out, bool *ove
         base = 10;
     for (size_t i = 0; i < n; i++) {
         const char c = s[i], low = (char)(c | 0x20);
-        const int d = c >= '0' && c <= '9' ? c - '0' : low >= 'a' && low <= 'z' ? low - 'a' + 10 : 99;
+        const int d = c >= '0' && c <= '9'       ? c - '0'
+                      : low >= 'a' && low <= 'z' ? low - 'a' + 10
+                                                 : 99;
         if (c == '_' && digit && i + 1 < n && s[i + 1] != '_')
             continue;
         if (d >= base)

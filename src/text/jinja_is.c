@@ -96,8 +96,8 @@ TEST(mapping, v.kind == JV_DICT)
 TEST(sequence, v.kind == JV_STR || v.kind == JV_DICT || v.kind == JV_UNDEFINED ||
                    (v.kind == JV_SEQ && v.seq->kind <= SEQ_RANGE))
 TEST(iterable, jv_iterable(v) || v.kind == JV_LOOP)
-TEST(callable, (v.kind >= JV_MACRO && v.kind <= JV_LOOP) || v.kind == JV_JOINER ||
-                   v.kind == JV_UNDEFINED)
+TEST(callable,
+     (v.kind >= JV_MACRO && v.kind <= JV_LOOP) || v.kind == JV_JOINER || v.kind == JV_UNDEFINED)
 TEST(escaped, v.kind == JV_STR && v.s->safe)
 
 #define COMPARE(name, op)                                                                          \

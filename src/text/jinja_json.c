@@ -149,8 +149,7 @@ static sinter_status parse_number(struct reader *r, struct jv *out)
         return SINTER_OK;
     }
     for (size_t i = start + minus; i < r->pos; i++)
-        if (__builtin_mul_overflow(v, 10, &v) ||
-            __builtin_sub_overflow(v, r->text[i] - '0', &v))
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, r->text[i] - '0', &v))
             return JFAIL(r->j, UNSUPPORTED, "JSON byte %zu: this integer needs more than 64 bits",
                          start);
     if (!minus && v == INT64_MIN)

@@ -403,8 +403,9 @@ static sinter_status operator_token(struct lexer *x)
     if (!n && (!c || !strchr("+-/*%~[](){}><=.:|,;", c))) {
         x->j->at = (uint32_t)where;
         if ((unsigned char)c >= 0x80)
-            return JFAIL(x->j, UNSUPPORTED, "a character beyond ASCII in an expression; put text "
-                                            "into quotes, and name variables in ASCII");
+            return JFAIL(x->j, UNSUPPORTED,
+                         "a character beyond ASCII in an expression; put text "
+                         "into quotes, and name variables in ASCII");
         return JFAIL(x->j, DATA, "unexpected character '%c' (0x%02x)", c >= ' ' ? c : '?',
                      (unsigned char)c);
     }

@@ -357,8 +357,8 @@ static sinter_status window(struct jinja *j, struct jv *arg, struct jstr *out, s
         lo = hi = 0;
     from = jchar_offset(s, (size_t)lo);
     *start = (size_t)lo;
-    *out = (struct jstr){s->text + from, jchar_offset(s, (size_t)hi) - from, (size_t)(hi - lo),
-                         false};
+    *out =
+        (struct jstr){s->text + from, jchar_offset(s, (size_t)hi) - from, (size_t)(hi - lo), false};
     return jcharge(j, s->bytes / 16);
 }
 
@@ -405,8 +405,8 @@ static sinter_status str_count(struct jinja *j, const struct jargs *raw, struct 
     if (!arg[1].s->bytes)
         n = inside ? w.n_char + 1 : 0;
     else
-        for (size_t at = 0; (at = jtext_find(w.text, w.bytes, arg[1].s->text, arg[1].s->bytes,
-                                             at)) != SIZE_MAX;
+        for (size_t at = 0;
+             (at = jtext_find(w.text, w.bytes, arg[1].s->text, arg[1].s->bytes, at)) != SIZE_MAX;
              at += arg[1].s->bytes)
             n++;
     *out = jv_int((int64_t)n);
@@ -871,12 +871,9 @@ static sinter_status dict_copy(struct jinja *j, const struct jargs *raw, struct 
 }
 
 const struct jrow jinja_dict_methods[] = {
-    {"get", "self key default /", 2, dict_get},
-    {"keys", "self /", 1, dict_keys},
-    {"values", "self /", 1, dict_values},
-    {"items", "self /", 1, dict_items},
-    {"copy", "self /", 1, dict_copy},
-    {"fromkeys", NULL, 1, NULL},
+    {"get", "self key default /", 2, dict_get}, {"keys", "self /", 1, dict_keys},
+    {"values", "self /", 1, dict_values},       {"items", "self /", 1, dict_items},
+    {"copy", "self /", 1, dict_copy},           {"fromkeys", NULL, 1, NULL},
 };
 const size_t jinja_n_dict_method = sizeof jinja_dict_methods / sizeof *jinja_dict_methods;
 

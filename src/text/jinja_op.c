@@ -118,9 +118,9 @@ static sinter_status int_op(struct jinja *j, enum jop op, int64_t a, int64_t b, 
 {
     int64_t v = 0;
     if ((op == J_DIV || op == J_FLOORDIV || op == J_MOD) && !b)
-        return JFAIL(j, DATA, "%s", op == J_DIV ? "division by zero"
-                                                : "integer division or modulo by zero");
-    if (op == J_ADD ? __builtin_add_overflow(a, b, &v)
+        return JFAIL(j, DATA, "%s",
+                     op == J_DIV ? "division by zero" : "integer division or modulo by zero");
+    if (op == J_ADD   ? __builtin_add_overflow(a, b, &v)
         : op == J_SUB ? __builtin_sub_overflow(a, b, &v)
         : op == J_MUL ? __builtin_mul_overflow(a, b, &v)
                       : op == J_FLOORDIV && a == INT64_MIN && b == -1)
@@ -169,9 +169,10 @@ static sinter_status float_op(struct jinja *j, enum jop op, double a, double b, 
 {
     double v = 0;
     if ((op == J_DIV || op == J_FLOORDIV || op == J_MOD) && b == 0)
-        return JFAIL(j, DATA, "%s", op == J_DIV        ? "float division by zero"
-                                    : op == J_FLOORDIV ? "float floor division by zero"
-                                                       : "float modulo");
+        return JFAIL(j, DATA, "%s",
+                     op == J_DIV        ? "float division by zero"
+                     : op == J_FLOORDIV ? "float floor division by zero"
+                                        : "float modulo");
     if (op == J_POW) {
         v = pow(a, b);
         if ((v != v && a == a && b == b) || (a == 0 && b < 0) ||
@@ -230,8 +231,8 @@ sinter_status jop_unary(struct jinja *j, enum jop op, struct jv a, struct jv *ou
 
 /* ---- Slices ------------------------------------------------------------------------------- */
 
-static sinter_status slice_bound(struct jinja *j, struct jv v, int64_t n, int64_t step, bool is_stop,
-                                 int64_t *out)
+static sinter_status slice_bound(struct jinja *j, struct jv v, int64_t n, int64_t step,
+                                 bool is_stop, int64_t *out)
 {
     const int64_t lowest = step < 0 ? -1 : 0, highest = step < 0 ? n - 1 : n;
     int64_t i;
@@ -240,8 +241,7 @@ static sinter_status slice_bound(struct jinja *j, struct jv v, int64_t n, int64_
         return SINTER_OK;
     }
     if (!jv_is_int(v))
-        return JFAIL(j, DATA,
-                     "slice indices must be integers or None or have an __index__ method");
+        return JFAIL(j, DATA, "slice indices must be integers or None or have an __index__ method");
     i = jv_as_int(v);
     if (i < 0 && (i += n) < 0)
         i = lowest;
@@ -256,8 +256,8 @@ static sinter_status slice_string(struct jinja *j, const struct jstr *s, int64_t
     size_t bytes = 0;
     if (step == 1) {
         const size_t from = n ? jchar_offset(s, (size_t)lo) : 0;
-        const struct jstr rest = {s->text + from, s->bytes - from,
-                                  s->n_char - (n ? (size_t)lo : 0), false};
+        const struct jstr rest = {s->text + from, s->bytes - from, s->n_char - (n ? (size_t)lo : 0),
+                                  false};
         return jstr_share(j, rest.text, jchar_offset(&rest, n), s->safe, out);
     }
     struct jv *item;

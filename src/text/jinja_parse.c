@@ -131,7 +131,8 @@ sinter_status jparse_intern(struct jparser *p, const struct jstr *text, uint32_t
 {
     struct chat_template *t = p->t;
     for (int i = 0; i < t->n_name; i++)
-        if (t->name[i]->bytes == text->bytes && !memcmp(t->name[i]->text, text->text, text->bytes)) {
+        if (t->name[i]->bytes == text->bytes &&
+            !memcmp(t->name[i]->text, text->text, text->bytes)) {
             *out = i;
             return SINTER_OK;
         }
@@ -321,7 +322,7 @@ static sinter_status parse_test(struct jparser *p, struct jnode **node)
     const uint32_t at = cur(p)->at;
     advance(p);
     if (jparse_skip_name(p, "not"))
-        TRY(jparse_node(p, N_NOT, at, &not));
+        TRY(jparse_node(p, N_NOT, at, &not ));
     TRY(jparse_node(p, N_TEST, cur(p)->at, &n));
     TRY(filter_name(p, n));
     n->a = *node;
@@ -334,9 +335,9 @@ static sinter_status parse_test(struct jparser *p, struct jnode **node)
         TRY(postfix(p, &n->list));
     }
     *node = n;
-    if (not) {
-        not->a = n;
-        *node = not;
+    if (not ) {
+        not ->a = n;
+        *node = not ;
     }
     return SINTER_OK;
 }

@@ -14,8 +14,7 @@ struct symbols { /* arrays by name number */
     int n;
 };
 
-static sinter_status symbols_new(struct jparser *p, const struct symbols *parent,
-                                 struct symbols *s)
+static sinter_status symbols_new(struct jparser *p, const struct symbols *parent, struct symbols *s)
 {
     const size_t n = (size_t)p->t->n_name;
     *s = (struct symbols){.parent = parent, .n = p->t->n_name};
@@ -185,8 +184,7 @@ static sinter_status analyze(struct jparser *p, struct symbols *s, const struct 
 static sinter_status walk_list(struct jparser *p, const struct symbols *s, struct jnode *n,
                                bool soft);
 
-static sinter_status scope_of(struct jparser *p, const struct symbols *s,
-                              const struct jscope **out)
+static sinter_status scope_of(struct jparser *p, const struct symbols *s, const struct jscope **out)
 {
     struct jscope *scope;
     int *name, n = 0;
@@ -348,8 +346,8 @@ static sinter_status check_call(struct jparser *p, const struct jnode *n)
                                           "expandtabs", "isprintable"};
     for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
         if (n->a->kind == N_ATTR && is_text(n->a->text, lacking[i]))
-            return jparse_fail(p, SINTER_E_UNSUPPORTED, n->a->at, "the method '%s' is not supported",
-                               lacking[i]);
+            return jparse_fail(p, SINTER_E_UNSUPPORTED, n->a->at,
+                               "the method '%s' is not supported", lacking[i]);
     return SINTER_OK;
 }
 
@@ -434,8 +432,8 @@ static void mark_reads(const struct jnode *n, bool *read)
         if (n->kind == N_NAME)
             read[n->name] = true;
         for (size_t i = 0; i < sizeof child / sizeof *child; i++) {
-            const bool is_target = i == 0 && (n->kind == N_SET || n->kind == N_FOR ||
-                                              n->kind == N_SET_BLOCK);
+            const bool is_target =
+                i == 0 && (n->kind == N_SET || n->kind == N_FOR || n->kind == N_SET_BLOCK);
             const bool is_param = i == 5 && (n->kind == N_MACRO || n->kind == N_CALL_BLOCK);
             if (child[i] && !is_target && !is_param)
                 mark_reads(child[i], read);

@@ -159,8 +159,8 @@ JFILTER(sort)
 
 JFILTER(dictsort)
 {
-    const bool by_value = arg[2].kind == JV_STR && arg[2].s->bytes == 5 &&
-                          !memcmp(arg[2].s->text, "value", 5);
+    const bool by_value =
+        arg[2].kind == JV_STR && arg[2].s->bytes == 5 && !memcmp(arg[2].s->text, "value", 5);
     struct keyed *a;
     const struct jdict *d;
     (void)raw;
@@ -360,9 +360,9 @@ JFILTER(reverse)
         return jop_slice(j, arg[0], jv_none(), jv_none(), jv_int(-1), out);
     TRY(jv_elements(j, arg[0], &item, &n));
     /* A generator cannot be reversed in place: jinja2 makes a list of it. */
-    TRY(jseq_new(j, arg[0].kind == JV_SEQ && arg[0].seq->kind == SEQ_GENERATOR ? SEQ_LIST
-                                                                               : SEQ_GENERATOR,
-                 n, out));
+    TRY(jseq_new(
+        j, arg[0].kind == JV_SEQ && arg[0].seq->kind == SEQ_GENERATOR ? SEQ_LIST : SEQ_GENERATOR, n,
+        out));
     for (size_t i = 0; i < n; i++)
         out->seq->item[i] = item[n - 1 - i];
     return SINTER_OK;

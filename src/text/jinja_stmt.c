@@ -94,7 +94,8 @@ static sinter_status parse_for(struct jparser *p, struct jnode *n)
     if (jparse_skip_name(p, "if"))
         TRY(jparse_expr(p, true, &n->c));
     if (jparse_is_name(p, "recursive"))
-        return jparse_fail(p, SINTER_E_UNSUPPORTED, cur(p)->at, "recursive loops are not supported");
+        return jparse_fail(p, SINTER_E_UNSUPPORTED, cur(p)->at,
+                           "recursive loops are not supported");
     p->n_loop++;
     TRY(body(p, (const char *const[]){"endfor", "else", NULL}, &n->list));
     p->n_loop--;
@@ -247,14 +248,18 @@ static sinter_status parse_print(struct jparser *p, struct jnode *n)
 
 static const struct {
     const char *name;
-    sinter_status (*parse)(struct jparser *p, struct jnode *n); /* NULL: jinja2 has it, we lack it */
+    sinter_status (*parse)(struct jparser *p,
+                           struct jnode *n); /* NULL: jinja2 has it, we lack it */
 } statements[] = {
-    {"set", parse_set},       {"for", parse_for},           {"if", parse_if},
-    {"macro", parse_macro},   {"call", parse_call},         {"filter", parse_filter},
-    {"with", parse_with},     {"generation", parse_generation}, {"break", parse_break},
-    {"continue", parse_continue}, {"print", parse_print},   {"block", NULL},
-    {"extends", NULL},        {"include", NULL},            {"import", NULL},
-    {"from", NULL},           {"autoescape", NULL},
+    {"set", parse_set},     {"for", parse_for},
+    {"if", parse_if},       {"macro", parse_macro},
+    {"call", parse_call},   {"filter", parse_filter},
+    {"with", parse_with},   {"generation", parse_generation},
+    {"break", parse_break}, {"continue", parse_continue},
+    {"print", parse_print}, {"block", NULL},
+    {"extends", NULL},      {"include", NULL},
+    {"import", NULL},       {"from", NULL},
+    {"autoescape", NULL},
 };
 
 static sinter_status statement(struct jparser *p, struct jnode **out)

@@ -1,18 +1,18 @@
 /* Templates against jinja2: small cases of every part of the language, whole templates over
  * recorded conversations, refusals with line and column, hostile templates, failing memory.
  * Given a file of cases as argument, runs that alone. */
+#include <inttypes.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <cmocka.h>
 
 #include <jansson.h>
 
@@ -127,9 +127,9 @@ static void run_case(const json_t *c, struct tally *t)
     text_buf_init(&b, host);
     status = template_compile(host, source, bytes, &template, &err);
     if (status == SINTER_OK)
-        status = template_render(template, vars ? vars : "{}", strlen(vars ? vars : "{}"),
-                                 clock_of(json_string_value(json_object_get(c, "now"))), NULL, &b,
-                                 &err);
+        status =
+            template_render(template, vars ? vars : "{}", strlen(vars ? vars : "{}"),
+                            clock_of(json_string_value(json_object_get(c, "now"))), NULL, &b, &err);
     if (judge(c, status, &err, &b))
         t->ok++;
     else
@@ -259,7 +259,8 @@ static void test_syntax(void **state)
     (void)state;
     expect("a\nb {{ x", "{}", SINTER_E_DATA, "line 2, column 3:");
     expect("{% if x %}", "{}", SINTER_E_DATA, "line 1, column 11:");
-    expect("{% if x %}{% endfor %}", "{}", SINTER_E_DATA, "line 1, column 14: unknown or misplaced");
+    expect("{% if x %}{% endfor %}", "{}", SINTER_E_DATA,
+           "line 1, column 14: unknown or misplaced");
     expect("{% nope %}", "{}", SINTER_E_DATA, "'nope'");
     expect("{{ x|nope }}", "{}", SINTER_E_DATA, "there is no filter 'nope'");
     expect("{{ x is nope }}", "{}", SINTER_E_DATA, "there is no test 'nope'");
@@ -302,15 +303,20 @@ static const struct {
     {"{{ range(-9223372036854775807, 9223372036854775807) }}", SINTER_E_LIMIT},
     {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", SINTER_E_LIMIT},
     {"{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}"
-     "{% endfor %}", SINTER_E_LIMIT},
+     "{% endfor %}",
+     SINTER_E_LIMIT},
     {"{% set ns = namespace(x=[]) %}{% for i in range(2000) %}{% set ns.x = [ns.x] %}{% endfor %}"
-     "{{ ns.x }}", SINTER_E_LIMIT},
+     "{{ ns.x }}",
+     SINTER_E_LIMIT},
     {"{% set ns = namespace(x=[]) %}{% for i in range(2000) %}{% set ns.x = [ns.x] %}{% endfor %}"
-     "{{ ns.x|tojson }}", SINTER_E_LIMIT},
+     "{{ ns.x|tojson }}",
+     SINTER_E_LIMIT},
     {"{% set ns = namespace(x=[], y=[]) %}{% for i in range(2000) %}{% set ns.x = [ns.x] %}"
-     "{% set ns.y = [ns.y] %}{% endfor %}{{ ns.x == ns.y }}", SINTER_E_LIMIT},
+     "{% set ns.y = [ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
+     SINTER_E_LIMIT},
     {"{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}"
-     "{% endfor %}{{ ns.x }}", SINTER_E_LIMIT},
+     "{% endfor %}{{ ns.x }}",
+     SINTER_E_LIMIT},
     {"{{ 'x'.center(99999999999) }}", SINTER_E_LIMIT},
     {"{{ '%9999999999d' % 1 }}", SINTER_E_UNSUPPORTED},
     {"{{ ('a' * 99999).replace('', 'b' * 9999) }}", SINTER_E_LIMIT},
@@ -340,9 +346,8 @@ static void test_hostile(void **state)
     int ok = 0;
     (void)state;
     for (int i = 0; i < n; i++) {
-        const struct template_limits limits = {.n_step = 3000000,
-                                               .memory_bytes = (size_t)64 << 20,
-                                               .output_bytes = (size_t)8 << 20};
+        const struct template_limits limits = {
+            .n_step = 3000000, .memory_bytes = (size_t)64 << 20, .output_bytes = (size_t)8 << 20};
         sinter_error err = {0};
         struct text_buf b;
         text_buf_init(&b, host);
@@ -383,8 +388,8 @@ static void test_nesting(void **state)
     nested("{% macro f() %}", "x", "{% endmacro %}", 90, SINTER_OK);
     nested("{% set x %}", "x", "{% endset %}", 90, SINTER_OK);
     nested("{{ ((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((("
-           "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((", "x", "", 1,
-           SINTER_E_LIMIT);
+           "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((",
+           "x", "", 1, SINTER_E_LIMIT);
     nested("{{ 1", "", "+ 1", 1, SINTER_E_DATA);
     nested("", "{{ 1", "", 1, SINTER_E_DATA);
     nested("", "{{ 1 ", "+ 1 ", 300, SINTER_E_DATA); /* no end */
@@ -517,8 +522,8 @@ static const char faulty_vars[] =
 static void test_faults(void **state)
 {
     struct memory m = {-1, 0};
-    const sinter_hooks hooks = {.size = sizeof hooks, .ctx = &m, .alloc = failing_alloc,
-                                .free = failing_free};
+    const sinter_hooks hooks = {
+        .size = sizeof hooks, .ctx = &m, .alloc = failing_alloc, .free = failing_free};
     const sinter_host_options options = {.size = sizeof options, .hooks = &hooks};
     sinter_host *faulty_host;
     int64_t base;
@@ -557,11 +562,16 @@ static void test_faults(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),    cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_lacking),  cmocka_unit_test(test_syntax),
-        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_deep_expressions), cmocka_unit_test(test_deep_json),
-        cmocka_unit_test(test_contract), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_lacking),
+        cmocka_unit_test(test_syntax),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_nesting),
+        cmocka_unit_test(test_deep_expressions),
+        cmocka_unit_test(test_deep_json),
+        cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_faults),
     };
     if (argc > 1) {
         struct tally t;

@@ -336,10 +336,22 @@ sinter_status jundef_fail(struct jinja *j, struct jv v)
 
 const char *jv_type(struct jv v)
 {
-    static const char *const kind[] = {"absent", "Undefined", "NoneType", "bool", "int",
-                                       "float",  "str",       "",         "dict", "Namespace",
-                                       "Macro",  "function",  "builtin_function_or_method",
-                                       "LoopContext", "Cycler", "Joiner"};
+    static const char *const kind[] = {"absent",
+                                       "Undefined",
+                                       "NoneType",
+                                       "bool",
+                                       "int",
+                                       "float",
+                                       "str",
+                                       "",
+                                       "dict",
+                                       "Namespace",
+                                       "Macro",
+                                       "function",
+                                       "builtin_function_or_method",
+                                       "LoopContext",
+                                       "Cycler",
+                                       "Joiner"};
     static const char *const seq[] = {"list",      "tuple",       "range",     "generator",
                                       "dict_keys", "dict_values", "dict_items"};
     if (v.kind == JV_STR && v.s->safe)
@@ -474,8 +486,8 @@ sinter_status jv_equal(struct jinja *j, struct jv a, struct jv b, bool *out)
 
 static const char *op_text(enum jop op)
 {
-    static const char *const text[] = {"+",  "-", "*",  "/", "//", "%",  "**",    "==",
-                                       "!=", "<", "<=", ">", ">=", "in", "not in"};
+    static const char *const text[] = {
+        "+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
     return text[op];
 }
 
@@ -617,7 +629,7 @@ static sinter_status repr_items(struct jinja *j, const struct jv *item, size_t n
 
 static sinter_status repr_seq(struct jinja *j, const struct jseq *s, struct text_buf *b)
 {
-    static const char *const open[] = {"[", "(", "", "", "dict_keys([", "dict_values([",
+    static const char *const open[] = {"[",           "(", "", "", "dict_keys([", "dict_values([",
                                        "dict_items(["};
     static const char *const close[] = {"]", ")", "", "", "])", "])", "])"};
     if (s->kind == SEQ_GENERATOR)
