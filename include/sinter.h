@@ -125,9 +125,11 @@ SINTER_CHECKED sinter_status sinter_host_set(sinter_host *host, const char *name
 /* Receives text in pieces; returns false to stop (the caller then fails with SINTER_E_IO). */
 typedef bool (*sinter_write_fn)(void *ctx, const char *text, size_t bytes);
 
-/* --help of the library's options, one row each. */
-SINTER_CHECKED sinter_status sinter_host_options_print(sinter_host *host, sinter_write_fn write,
-                                                       void *ctx, sinter_error *err);
+/* Row i of the library's options, false past the end; value: what it takes, "" for a switch. */
+typedef struct sinter_option {
+    const char *name, *value, *def, *help;
+} sinter_option;
+SINTER_API bool sinter_option_at(int32_t i, sinter_option *out);
 
 /* ---- Models ------------------------------------------------------------------------------- */
 
@@ -225,6 +227,13 @@ SINTER_CHECKED sinter_status sinter_engine_create(sinter_model *model,
 SINTER_API void sinter_engine_free(sinter_engine *engine);
 SINTER_API int32_t sinter_engine_n_ctx(const sinter_engine *engine);
 
+/* What one step of n_row tokens behind n_past others takes, the head for its last row only: bytes of
+ * matrices and of K and V, each read once (experts: those of one token); multiply-adds. */
+typedef struct sinter_cost {
+    uint64_t weight_bytes, kv_bytes, macs;
+} sinter_cost;
+SINTER_API void sinter_engine_cost(const sinter_engine *engine, int32_t n_past, int32_t n_row,
+                                   sinter_cost *cost);
 SINTER_CHECKED sinter_status sinter_session_create(sinter_engine *engine, sinter_session **out,
                                                    sinter_error *err);
 /* A second session with the same tokens; shares memory until one of them goes on. */
@@ -304,6 +313,8 @@ typedef struct sinter_generate_options {
     sinter_sampler *sampler;   /* NULL = greedy */
     sinter_write_fn write;     /* whole UTF-8 pieces; false stops the answer */
     void *write_ctx;
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total); /* tokens of the prompt; or NULL */
+    void *progress_ctx;
 } sinter_generate_options;
 
 typedef enum sinter_stop {

@@ -45,6 +45,8 @@ static sinter_status prefill(struct answer *a, const int32_t *id, int32_t n, sin
                               .want_argmax = greedy};
         TRY(sinter_engine_step(a->e, last, 1, err));
         at += take;
+        if (a->o->progress && !a->o->progress(a->o->progress_ctx, (uint64_t)at, (uint64_t)n))
+            return FAIL(err, CANCELLED, "the prompt was given up after %d of %d tokens", at, n);
     }
     return SINTER_OK;
 }
