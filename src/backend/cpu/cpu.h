@@ -79,7 +79,8 @@ struct cpu_isa {
     void (*mask)(float *s, float scale, float cap, int n, int k0, int k1);
     /* Softmax over n scores in place; sink: one more score without a value, or NULL. */
     void (*softmax)(float *s, int n, const float *sink);
-    /* Index of the greatest, the lower of equals; its value to *best. */
+    /* Index of the greatest, the lower of equals, and its value to *best; -1 and NaN if any of them
+     * is infinite or NaN. */
     int (*argmax)(const float *x, int n, float *best);
 
     /* n rounds of the bare unit; multiply-adds done. For bench.c. */

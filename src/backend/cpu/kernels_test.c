@@ -424,6 +424,29 @@ static void test_attention(void **state)
     assert_int_equal(n_good, n_case);
 }
 
+/* What is not finite comes to light: as a NaN scale, as id -1. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    for (int l = CPU_C; l <= (int)cpu_level_native(); l++)
+        for (int i = 0; i < 70; i++)
+            for (int kind = 0; kind < 3; kind++) {
+                const struct cpu_isa *isa = cpu_isa((enum cpu_level)l);
+                float x[70], scale[3], best;
+                int8_t code[96];
+                int32_t sum[3];
+                for (int k = 0; k < 70; k++)
+                    x[k] = uniform();
+                x[i] = kind == 0 ? NAN : kind == 1 ? -INFINITY : -NAN;
+                isa->to_int8(x, 70, code, scale, sum);
+                check(isnan(scale[i / 32]) && !isnan(scale[(i / 32 + 1) % 3]), "%s to_int8, %d is %g",
+                      cpu_level_name(isa->level), i, (double)x[i]);
+                check(isa->argmax(x, 70, &best) == -1 && isnan(best), "%s argmax, %d is %g",
+                      cpu_level_name(isa->level), i, (double)x[i]);
+            }
+    assert_int_equal(n_good, n_case);
+}
+
 int main(void)
 {
     const char *given = getenv("KERNELS_SEED");
@@ -434,6 +457,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pack),  cmocka_unit_test(test_meaning), cmocka_unit_test(test_products),
         cmocka_unit_test(test_rows), cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_not_finite),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     printf("kernels: %d/%d\n", n_good, n_case);

@@ -16,11 +16,11 @@
 struct meeting { _Atomic uint64_t best[CPU_ARGMAX_ROWS]; _Atomic uint32_t n_done; };
 _Static_assert(sizeof(struct meeting) <= CPU_ARGMAX_SHARED, "the line asks for enough");
 
-/* Greater floats give greater numbers; -0 is +0. */
+/* Greater floats give greater numbers; -0 is +0. Id -1 (something is not finite) beats all. */
 static uint64_t key_of(float value, int id)
 {
     uint32_t u = f32_bits(value + 0.0f);
-    u = u >> 31 ? ~u : u | 0x80000000u;
+    u = id < 0 ? UINT32_MAX : u >> 31 ? ~u : u | 0x80000000u;
     return (uint64_t)u << 32 | (uint32_t)~id;
 }
 
@@ -37,7 +37,7 @@ static void take_best(const struct cpu_isa *isa, struct meeting *m, int row, con
 {
     float value;
     const int at = isa->argmax(x, n, &value);
-    grow(&m->best[row], key_of(value, col + at));
+    grow(&m->best[row], key_of(value, at < 0 ? -1 : col + at));
 }
 
 static void last_of_all(const struct call *c, struct meeting *m, int n_row)

@@ -298,23 +298,33 @@ static void vec_to_int8(const float *x, int n, int8_t *code, float *scale, int32
         int8_block(x + b * 32, n - b * 32 < 32 ? n - b * 32 : 32, code + b * 32, scale + b, sum + b);
 }
 
+/* -1 if anything is infinite or NaN: x * 0 is NaN then. */
 static int vec_argmax(const float *x, int n, float *best)
 {
     int i = 0, at = 0;
-    float m = -INFINITY;
+    float m = -INFINITY, bad = 0;
     if (n >= VW) {
-        vf v = v_set(-INFINITY);
-        float p[VW];
-        for (; i + VW <= n; i += VW)
+        vf v = v_set(-INFINITY), b = v_set(0.0f);
+        float p[VW], q[VW];
+        for (; i + VW <= n; i += VW) {
             v = v_max(v_load(x + i), v);
+            b = v_fma(v_load(x + i), v_set(0.0f), b);
+        }
         v_store(p, v);
-        for (int k = 0; k < VW; k++)
+        v_store(q, b);
+        for (int k = 0; k < VW; k++) {
             m = p[k] > m ? p[k] : m;
+            bad += q[k];
+        }
     }
-    for (; i < n; i++)
+    for (; i < n; i++) {
         m = x[i] > m ? x[i] : m;
+        bad += x[i] * 0.0f;
+    }
+    *best = bad == 0 ? m : NAN;
+    if (!(bad == 0))
+        return -1;
     while (at < n - 1 && !(x[at] == m))
         at++;
-    *best = m;
-    return x[at] == m ? at : 0;
+    return at;
 }
