@@ -159,6 +159,33 @@ enum jnode_kind {
     N_TEST     /* a, text, row, list, list_b */
 };
 
+/* The kinds that jinja_eval takes, and those that only stand within others. */
+#define CASE_EXPRESSION                                                                            \
+    case N_CONST:                                                                                  \
+    case N_NAME:                                                                                   \
+    case N_TUPLE:                                                                                  \
+    case N_LIST:                                                                                   \
+    case N_DICT:                                                                                   \
+    case N_COND:                                                                                   \
+    case N_OR:                                                                                     \
+    case N_AND:                                                                                    \
+    case N_NOT:                                                                                    \
+    case N_COMPARE:                                                                                \
+    case N_BINARY:                                                                                 \
+    case N_UNARY:                                                                                  \
+    case N_CONCAT:                                                                                 \
+    case N_CALL:                                                                                   \
+    case N_ATTR:                                                                                   \
+    case N_ITEM:                                                                                   \
+    case N_SLICE:                                                                                  \
+    case N_FILTER:                                                                                 \
+    case N_TEST
+#define CASE_PART                                                                                  \
+    case N_NSREF:                                                                                  \
+    case N_PAIR:                                                                                   \
+    case N_OPERAND:                                                                                \
+    case N_KEYWORD
+
 enum jop {
     J_ADD,
     J_SUB,
@@ -375,7 +402,9 @@ bool jchar_title(uint32_t c, uint32_t *out);
 bool jchar_alpha(uint32_t c);
 bool jchar_decimal(uint32_t c);
 bool jchar_numeric(uint32_t c);
-bool jchar_cased(uint32_t c, bool *upper);
+enum jchar_case { CHAR_UNCASED, CHAR_UPPER, CHAR_LOWER, CHAR_TITLE };
+enum jchar_case jchar_case(uint32_t c);
+bool jchar_odd_case(uint32_t c); /* cased, but jchar_case does not tell how */
 bool jchar_printable(uint32_t c);
 uint32_t jchar_get(const char *text, size_t *len); /* of valid UTF-8 */
 size_t jchar_back(const char *text, size_t bytes); /* bytes of the last character */

@@ -58,12 +58,22 @@ bool jchar_space(uint32_t c)
            c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+struct range {
+    uint32_t lo, hi;
+};
+
+static bool in_range(uint32_t c, const struct range *range, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c >= range[i].lo && c <= range[i].hi)
+            return true;
+    return false;
+}
+
 /* Upper-casing (and so title-casing) these gives several characters. */
 static bool upper_expands(uint32_t c)
 {
-    static const struct {
-        uint32_t lo, hi;
-    } range[] = {
+    static const struct range range[] = {
         {0xDF, 0xDF},     {0x149, 0x149},   {0x1F0, 0x1F0},   {0x390, 0x390},   {0x3B0, 0x3B0},
         {0x587, 0x587},   {0x1E96, 0x1E9A}, {0x1F50, 0x1F50}, {0x1F52, 0x1F52}, {0x1F54, 0x1F54},
         {0x1F56, 0x1F56}, {0x1F80, 0x1FAF}, {0x1FB2, 0x1FB4}, {0x1FB6, 0x1FB7}, {0x1FBC, 0x1FBC},
@@ -71,10 +81,21 @@ static bool upper_expands(uint32_t c)
         {0x1FE2, 0x1FE4}, {0x1FE6, 0x1FE7}, {0x1FF2, 0x1FF4}, {0x1FF6, 0x1FF7}, {0x1FFC, 0x1FFC},
         {0xFB00, 0xFB06}, {0xFB13, 0xFB17},
     };
-    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-        if (c >= range[i].lo && c <= range[i].hi)
-            return true;
-    return false;
+    return in_range(c, range, sizeof range / sizeof *range);
+}
+
+/* Cased though no letter of category Lu, Ll or Lt: signs, Roman numerals, circled letters. */
+bool jchar_odd_case(uint32_t c)
+{
+    static const struct range range[] = {
+        {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},
+        {0x2E0, 0x2E4},     {0x345, 0x345},     {0x37A, 0x37A},     {0x1D2C, 0x1D6A},
+        {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},   {0x207F, 0x207F},
+        {0x2090, 0x209C},   {0x2160, 0x217F},   {0x24B6, 0x24E9},   {0x2C7C, 0x2C7D},
+        {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F8, 0xA7F9},   {0xAB5C, 0xAB5F},
+        {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA},
+        {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+    return in_range(c, range, sizeof range / sizeof *range);
 }
 
 #ifdef HAVE_utf8proc
@@ -120,11 +141,13 @@ bool jchar_numeric(uint32_t c)
     return k >= UTF8PROC_CATEGORY_ND && k <= UTF8PROC_CATEGORY_NO;
 }
 
-bool jchar_cased(uint32_t c, bool *upper)
+enum jchar_case jchar_case(uint32_t c)
 {
     const utf8proc_category_t k = category(c);
-    *upper = k == UTF8PROC_CATEGORY_LU || k == UTF8PROC_CATEGORY_LT;
-    return *upper || k == UTF8PROC_CATEGORY_LL;
+    return k == UTF8PROC_CATEGORY_LU   ? CHAR_UPPER
+           : k == UTF8PROC_CATEGORY_LL ? CHAR_LOWER
+           : k == UTF8PROC_CATEGORY_LT ? CHAR_TITLE
+                                       : CHAR_UNCASED;
 }
 
 bool jchar_printable(uint32_t c)
@@ -170,10 +193,9 @@ bool jchar_numeric(uint32_t c)
     return jchar_decimal(c);
 }
 
-bool jchar_cased(uint32_t c, bool *upper)
+enum jchar_case jchar_case(uint32_t c)
 {
-    *upper = c >= 'A' && c <= 'Z';
-    return jchar_alpha(c);
+    return !jchar_alpha(c) ? CHAR_UNCASED : c >= 'a' ? CHAR_LOWER : CHAR_UPPER;
 }
 
 bool jchar_printable(uint32_t c)

@@ -291,10 +291,7 @@ static sinter_status eval_kind(struct jinja *j, const struct jnode *n, struct jv
     case N_WITH:
     case N_BREAK:
     case N_CONTINUE:
-    case N_NSREF:
-    case N_PAIR:
-    case N_OPERAND:
-    case N_KEYWORD:
+    CASE_PART:
         break;
     }
     return JFAIL(j, INTERNAL, "a node of kind %d is no expression", (int)n->kind);

@@ -437,9 +437,11 @@ static sinter_status exec(struct jinja *j, const struct jnode *n)
     case N_CONTINUE:
         j->flow = n->kind == N_BREAK ? FLOW_BREAK : FLOW_CONTINUE;
         return SINTER_OK;
-    default: /* expressions are only reached through jinja_eval */
-        return JFAIL(j, INTERNAL, "a node of kind %d is no statement", (int)n->kind);
+    CASE_EXPRESSION:
+    CASE_PART:
+        break;
     }
+    return JFAIL(j, INTERNAL, "a node of kind %d is no statement", (int)n->kind);
 }
 
 static sinter_status exec_list(struct jinja *j, const struct jnode *n)

@@ -78,9 +78,8 @@ static bool map_char(uint32_t c, enum jcase how, bool start, uint32_t *out)
 /* Does the character after c begin a word? */
 static bool starts_word(uint32_t c, enum jcase how)
 {
-    bool upper;
     if (how == CASE_TITLE)
-        return !jchar_cased(c, &upper);
+        return jchar_case(c) == CHAR_UNCASED;
     if (how == CASE_TITLE_FILTER)
         return jchar_space(c) || (c < 0x80 && c && strchr("-({[<", (int)c) != NULL);
     return false;
@@ -106,7 +105,7 @@ sinter_status jstr_case(struct jinja *j, const struct jstr *s, enum jcase how, s
     for (size_t i = 0; i < s->bytes; i += len) {
         const uint32_t c = jchar_get(s->text + i, &len);
         uint32_t to;
-        if (!map_char(c, how, start, &to)) {
+        if (!map_char(c, how, start, &to) || (how == CASE_TITLE && jchar_odd_case(c))) {
             text_buf_free(&b);
             return JFAIL(j, UNSUPPORTED, "changing the case of U+%04X is not supported", c);
         }
@@ -118,19 +117,20 @@ sinter_status jstr_case(struct jinja *j, const struct jstr *s, enum jcase how, s
 
 /* ---- Tests of strings --------------------------------------------------------------------- */
 
-static sinter_status case_test(struct jinja *j, const struct jstr *s, bool want_upper, bool *out)
+static sinter_status case_test(struct jinja *j, const struct jstr *s, enum jchar_case want,
+                               bool *out)
 {
     bool any = false;
     size_t len;
-    (void)j;
     *out = false;
     for (size_t i = 0; i < s->bytes; i += len) {
-        bool upper;
-        if (!jchar_cased(jchar_get(s->text + i, &len), &upper))
-            continue;
-        if (upper != want_upper)
+        const uint32_t c = jchar_get(s->text + i, &len);
+        const enum jchar_case is = jchar_case(c);
+        if (jchar_odd_case(c))
+            return JFAIL(j, UNSUPPORTED, "the case of U+%04X is not supported", c);
+        if (is != CHAR_UNCASED && is != want)
             return SINTER_OK;
-        any = true;
+        any = any || is == want;
     }
     *out = any;
     return SINTER_OK;
@@ -142,12 +142,14 @@ sinter_status jstr_test(struct jinja *j, const struct jstr *s, const char *what,
     size_t len;
     TRY(jcharge(j, s->n_char / 4));
     if (!strcmp(kind, "lower") || !strcmp(kind, "upper"))
-        return case_test(j, s, kind[0] == 'u', out);
+        return case_test(j, s, kind[0] == 'u' ? CHAR_UPPER : CHAR_LOWER, out);
     *out = s->bytes > 0 || !strcmp(kind, "ascii");
     for (size_t i = 0; i < s->bytes && *out; i += len) {
         const uint32_t c = jchar_get(s->text + i, &len);
-        const bool odd = c >= 0x80 && jchar_numeric(c) && !jchar_decimal(c);
-        if (odd && (!strcmp(kind, "digit") || !strcmp(kind, "alnum") || !strcmp(kind, "numeric")))
+        const bool odd = (c >= 0x80 && jchar_numeric(c) && !jchar_decimal(c)) ||
+                         (c >= 0x3400 && jchar_alpha(c)); /* ideographs of numbers */
+        if (odd && (jchar_numeric(c) || !strcmp(kind, "numeric")) &&
+            (!strcmp(kind, "digit") || !strcmp(kind, "alnum") || !strcmp(kind, "numeric")))
             return JFAIL(j, UNSUPPORTED, "'%s' of U+%04X is not supported", what, c);
         *out = !strcmp(kind, "space")   ? jchar_space(c)
                : !strcmp(kind, "alpha") ? jchar_alpha(c)

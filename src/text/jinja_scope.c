@@ -172,7 +172,11 @@ static sinter_status analyze(struct jparser *p, struct symbols *s, const struct 
             for (const struct jnode *i = n->list_b; i; i = i->next)
                 load_expr(s, i->b);
             break;
-        default: /* text, break and continue mention no name; expressions are no statements */
+        case N_DATA:
+        case N_BREAK:
+        case N_CONTINUE:
+        CASE_EXPRESSION:
+        CASE_PART:
             break;
         }
     }
@@ -392,9 +396,16 @@ static sinter_status walk(struct jparser *p, const struct symbols *s, struct jno
         for (struct jnode *i = n->list_b; i; i = i->next)
             TRY(walk_list(p, s, i->b, soft));
         return open_frame(p, s, &(struct frame){.params = n->list_b, .list = n->list}, &n->scope);
-    default: /* expressions, and statements that hold nothing but expressions */
-        return walk_expr(p, s, n, soft);
+    case N_DATA:
+    case N_OUTPUT:
+    case N_SET:
+    case N_BREAK:
+    case N_CONTINUE:
+    CASE_EXPRESSION:
+    CASE_PART:
+        break;
     }
+    return walk_expr(p, s, n, soft);
 }
 
 static sinter_status walk_list(struct jparser *p, const struct symbols *s, struct jnode *n,
