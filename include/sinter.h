@@ -130,6 +130,8 @@ typedef struct sinter_option {
     const char *name, *value, *def, *help;
 } sinter_option;
 SINTER_API bool sinter_option_at(int32_t i, sinter_option *out);
+/* Threads that steps run on: the option, or what it stands for; 1 where none could be started. */
+SINTER_API int32_t sinter_host_n_thread(sinter_host *host);
 
 /* ---- Models ------------------------------------------------------------------------------- */
 

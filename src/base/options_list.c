@@ -1,5 +1,7 @@
-/* The options' rows as a program sees them. */
+/* The options' rows, and what they come to, as a program sees them. */
+#include "base/host.h"
 #include "base/options.h"
+#include "base/pool.h"
 
 bool sinter_option_at(int32_t i, sinter_option *out)
 {
@@ -14,4 +16,10 @@ bool sinter_option_at(int32_t i, sinter_option *out)
                            .def = !is_switch ? row->def : *row->def == '1' ? "on" : "off",
                            .help = row->help};
     return true;
+}
+
+int32_t sinter_host_n_thread(sinter_host *host)
+{
+    struct pool *pool;
+    return host_pool(host, &pool, NULL) == SINTER_OK ? pool_n_thread(pool) : 1;
 }
