@@ -1,13 +1,13 @@
 /* The parts of the template interpreter share this header; nobody else includes it.
  *
- *   jinja_lex.c      source -> tokens                 jinja_value.c   values, text, comparison
- *   jinja_parse.c    expressions, jinja_stmt.c statements -> nodes
- *   jinja_scope.c    names of each frame, filters and tests bound
- *   jinja_eval.c     expressions                      jinja_exec.c    statements, macros, entry
- *   jinja_op.c       operators, subscripts            jinja_attr.c    attributes and globals
- *   jinja_filter.c jinja_seqfilter.c jinja_is.c jinja_method.c      tables of filters, tests,
- * methods jinja_json.c     JSON in and out                  jinja_format.c  numbers, %, format,
- * strftime jinja_char.c     code points
+ *   lex.c     source -> tokens                      value.c    values, text, comparison
+ *   parse.c   expressions, stmt.c statements -> nodes
+ *   scope.c   names of each frame, filters and tests bound
+ *   eval.c    expressions                           exec.c     statements, macros, entry
+ *   op.c      operators, subscripts                 attr.c     attributes and globals
+ *   filter.c, seqfilter.c, is.c, method.c           tables of filters, tests and methods
+ *   json.c    JSON in and out                       format.c   numbers, %, format, strftime
+ *   char.c    code points
  *
  * Invariants: values are immutable but for namespaces, loops, cyclers and the position of
  * generators. Whatever a rendering makes lies in its arena and dies with it. */
@@ -324,7 +324,7 @@ static inline void jleave(struct jinja *j)
 }
 CHECKED sinter_status jalloc(struct jinja *j, size_t n, size_t each, void *out);
 
-/* ---- Values: jinja_value.c ---------------------------------------------------------------- */
+/* ---- Values: value.c ---------------------------------------------------------------- */
 
 static inline struct jv jv_none(void)
 {
@@ -394,7 +394,7 @@ bool jv_iterable(struct jv v);
 
 /* ---- The other parts ---------------------------------------------------------------------- */
 
-/* jinja_char.c */
+/* char.c */
 bool jchar_space(uint32_t c);
 bool jchar_upper(uint32_t c, uint32_t *out); /* false: maps to several, or no table */
 bool jchar_lower(uint32_t c, uint32_t *out);
@@ -410,7 +410,7 @@ uint32_t jchar_get(const char *text, size_t *len); /* of valid UTF-8 */
 size_t jchar_back(const char *text, size_t bytes); /* bytes of the last character */
 size_t jchar_offset(const struct jstr *s, size_t n_char);
 
-/* jinja_lex.c */
+/* lex.c */
 enum jtoken_kind {
     T_EOF,
     T_DATA,
@@ -433,7 +433,7 @@ struct jtoken {
 };
 CHECKED sinter_status jinja_lex(struct jinja *j, struct jtoken **token, size_t *n);
 
-/* jinja_parse.c, jinja_stmt.c: the parser works with the template's own arena in j. */
+/* parse.c, stmt.c: the parser works with the template's own arena in j. */
 struct jparser {
     struct jinja *j;
     struct chat_template *t;
@@ -467,10 +467,10 @@ bool jparse_skip_op(struct jparser *p, const char *op);
 bool jparse_skip_name(struct jparser *p, const char *name);
 CHECKED sinter_status jparse_deeper(struct jparser *p);
 
-/* jinja_scope.c */
+/* scope.c */
 CHECKED sinter_status jinja_scopes(struct jparser *p);
 
-/* jinja_eval.c */
+/* eval.c */
 CHECKED sinter_status jinja_eval(struct jinja *j, const struct jnode *n, struct jv *out);
 CHECKED sinter_status jinja_call(struct jinja *j, struct jv callee, const struct jargs *args,
                                  struct jv *out);
@@ -480,11 +480,11 @@ CHECKED sinter_status jinja_args(struct jinja *j, const struct jnode *n, size_t 
 CHECKED sinter_status jinja_apply(struct jinja *j, const struct jnode *n, struct jv operand,
                                   struct jv *out);
 
-/* jinja_exec.c */
+/* exec.c */
 CHECKED sinter_status jinja_call_macro(struct jinja *j, struct jmacro *m, const struct jargs *args,
                                        struct jv *out);
 
-/* jinja_op.c */
+/* op.c */
 CHECKED sinter_status jop_binary(struct jinja *j, enum jop op, struct jv a, struct jv b,
                                  struct jv *out);
 CHECKED sinter_status jop_unary(struct jinja *j, enum jop op, struct jv a, struct jv *out);
@@ -492,7 +492,7 @@ CHECKED sinter_status jop_slice(struct jinja *j, struct jv v, struct jv lo, stru
                                 struct jv step, struct jv *out);
 CHECKED sinter_status jstr_escape(struct jinja *j, struct jv v, struct jv *out); /* markup */
 
-/* jinja_attr.c */
+/* attr.c */
 CHECKED sinter_status jattr_get(struct jinja *j, struct jv obj, const struct jstr *name,
                                 struct jv *out); /* obj.name */
 CHECKED sinter_status jattr_item(struct jinja *j, struct jv obj, struct jv key,
@@ -501,7 +501,7 @@ CHECKED sinter_status jattr_item(struct jinja *j, struct jv obj, struct jv key,
 CHECKED sinter_status jattr_python(struct jinja *j, struct jv obj, const struct jstr *name,
                                    bool *found, struct jv *out);
 
-/* jinja_method.c */
+/* method.c */
 extern const struct jrow jinja_str_methods[], jinja_list_methods[], jinja_dict_methods[],
     jinja_loop_methods[], jinja_cycler_methods[];
 extern const size_t jinja_n_str_method, jinja_n_list_method, jinja_n_dict_method,
@@ -520,11 +520,11 @@ CHECKED sinter_status jstr_test(struct jinja *j, const struct jstr *s, const cha
 /* Byte offset of `needle` in text[from..], or SIZE_MAX. */
 size_t jtext_find(const char *text, size_t bytes, const char *needle, size_t n, size_t from);
 
-/* jinja_json.c */
+/* json.c */
 CHECKED sinter_status jjson_parse(struct jinja *j, const char *text, size_t bytes, struct jv *out);
 CHECKED sinter_status jjson_dump(struct jinja *j, struct jv *arg, struct jv *out);
 
-/* jinja_format.c */
+/* format.c */
 void jfmt_float(double f, char buf[40]);                        /* repr */
 bool jfmt_parse_float(const char *text, size_t n, double *out); /* [digits][.digits][e±digits] */
 CHECKED sinter_status jfmt_percent(struct jinja *j, const struct jstr *fmt, struct jv args,

@@ -1,5 +1,5 @@
 /* Expressions: nodes -> values. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 

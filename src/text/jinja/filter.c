@@ -1,10 +1,10 @@
 /* Filters on single values, and the table of all filters. arg[0] is the operand. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "text/jinja_filter.h"
+#include "text/jinja/filter.h"
 
 #define FILTER(name)                                                                               \
     static sinter_status filter_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,   \

@@ -1,5 +1,5 @@
 /* Numbers as text and back, `%` formatting, str.format, strftime: as Python, in no locale. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <float.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * a name that a frame assigns before it mentions it in any other way, and that no outer frame
  * mentions, is the frame's own even before the assignment ran. Everything else equals looking
  * names up from the inside out when they are read; so only that rule is computed here. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Values: accounting, strings, sequences, dicts, equality and order, str() and repr(). */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Code points as Python's str sees them. Without utf8proc only ASCII is classified or mapped. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #ifdef HAVE_utf8proc
 #include <utf8proc.h>

@@ -1,5 +1,5 @@
 /* Methods of str, list, dict, loop and cycler; arg[0] is the object itself. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef TEXT_JINJA_FILTER_H
 #define TEXT_JINJA_FILTER_H
 
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #define JFILTER(name)                                                                              \
     sinter_status jfilter_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,         \

@@ -1,5 +1,5 @@
 /* Operators and slices, with Python's semantics. Integers are 64 bits; overflow is refused. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <math.h>
 #include <string.h>

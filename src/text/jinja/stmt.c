@@ -1,5 +1,5 @@
 /* Statements: tags -> nodes; and template_compile. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <stdio.h>
 #include <string.h>

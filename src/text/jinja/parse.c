@@ -1,5 +1,5 @@
 /* Expressions: tokens -> nodes, in the order of jinja2's grammar. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* obj.name and obj[key] as the immutable sandbox allows them; the built-in globals. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 

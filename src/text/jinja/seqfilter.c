@@ -1,6 +1,6 @@
 /* Filters on sequences. What jinja2 makes lazily is made at once here: the elements are the same,
  * only an error in one that nobody asks for shows earlier. */
-#include "text/jinja_filter.h"
+#include "text/jinja/filter.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Statements and macros; template_render. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 #include <time.h>

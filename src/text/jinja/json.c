@@ -1,5 +1,5 @@
 /* JSON: the variables of a rendering come in as text; tojson and from_json as Python's json. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 

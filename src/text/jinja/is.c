@@ -1,5 +1,5 @@
 /* The tests of `x is name`, and the lookup and binding that all tables share. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 

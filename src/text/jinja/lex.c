@@ -1,6 +1,6 @@
 /* Source -> tokens, by jinja2's rules: trim_blocks, lstrip_blocks, '-' and '+' signs, raw, one
  * trailing newline dropped, CR LF and CR as LF. Block ends are not seen inside of brackets. */
-#include "text/jinja.h"
+#include "text/jinja/jinja.h"
 
 #include <string.h>
 
