@@ -17,6 +17,15 @@
 
 #include "fuse/fuse.h"
 
+enum { GENERATE_VOCAB = 40 }; /* rows of the lookup matrices */
+
+/* Beyond what the variant asks for; zero: 64 columns, F32 matrices, no window. */
+struct generate_shape {
+    int d;
+    enum quant_type type; /* of the variant's matrices, where no need speaks of it */
+    int window;           /* of attention, with a cap on its scores */
+};
+
 struct generated {
     struct graph *graph;
     struct fuse_key key;
@@ -30,7 +39,7 @@ struct generator {
     struct need need[12];
     int n_need, miss;  /* need[miss] must fail; -1: none */
     int leak, commute; /* slot made to leave; node whose operands are exchanged; -1: none */
-    int d, n_head;
+    int d, n_head, window;
     enum quant_type type, other_type; /* other_type: of the last repetition, for same_type */
     int n_name, n_tensor;
     int ids, pos, out_rows, table, score_state;
@@ -68,7 +77,7 @@ static inline int generate_op(struct generator *x, enum op op, union attr at, in
 /* A fresh activation [TOK, n_head, d]. */
 static inline int generate_act(struct generator *x, int n_head, int d)
 {
-    int e = generate_weight(x, QUANT_F32, 40, n_head * d, 1);
+    int e = generate_weight(x, QUANT_F32, GENERATE_VOCAB, n_head * d, 1);
     int y = generate_op(x, OP_EMBED, ATTR_NONE, e, generate_port(x, &x->ids, PORT_IDS), -1);
     if (n_head == 1)
         return y;
@@ -88,14 +97,29 @@ static inline int generate_rec(struct generator *x, int d)
     return graph_slot(x->g, generate_name(x), s);
 }
 
+/* A cache that holds this step's rows too: what QK and PV read. */
+static inline int generate_written_kv(struct generator *x)
+{
+    int d = x->d / x->n_head, n_head = x->n_head / 2 ? x->n_head / 2 : 1;
+    struct state_slot s = {
+        .kind = SLOT_KV, .n_head_kv = n_head, .d_k = d, .d_v = d, .window = x->window};
+    int kv = graph_slot(x->g, generate_name(x), s);
+    int k = generate_act(x, n_head, d), v = generate_act(x, n_head, d);
+    return generate_op(x, OP_KV_WRITE, ATTR_NONE, kv, k, v);
+}
+
+static inline union attr generate_qk(const struct generator *x)
+{
+    return (union attr){.QK = {0.25f, x->window ? 2 : 0, x->window}};
+}
+
 static inline int generate_score(struct generator *x, int state)
 {
     int n_head = x->n_head, d = x->d / n_head;
     if (state < 0)
-        state = generate_kv(x, n_head / 2 ? n_head / 2 : 1, d, d);
+        state = generate_written_kv(x);
     x->score_state = state;
-    union attr at = {.QK = {0.25f, 0, 0}};
-    return generate_op(x, OP_QK, at, generate_act(x, n_head, d), state, -1);
+    return generate_op(x, OP_QK, generate_qk(x), generate_act(x, n_head, d), state, -1);
 }
 
 /* Does a need of this kind, that is to hold, name the slot? */
@@ -174,7 +198,7 @@ static inline int generate_operand(struct generator *x, const struct fuse_var_no
             return generate_weight(x, QUANT_F32, s.n_head * s.d, 4, 1);
         return generate_matrix(x, slot, s.n_head * s.d, vn->op == OP_MATMUL_ID ? 4 : 1);
     case 'e':
-        return generate_weight(x, x->type, 40, x->d, 1);
+        return generate_weight(x, x->type, GENERATE_VOCAB, x->d, 1);
     case 'k':
         return generate_weight(x, QUANT_F32, 1, d_head / 2, 1);
     case 'i':
@@ -197,6 +221,8 @@ static inline int generate_operand(struct generator *x, const struct fuse_var_no
             return generate_rec(x, x->d);
         if (vn->op == OP_PV)
             return x->score_state;
+        if (vn->op == OP_QK)
+            return generate_written_kv(x);
         int k = vn->op == OP_KV_WRITE ? bound[vn->in[1]] : -1;
         struct shape ks = k >= 0 ? x->g->value[k].shape : (struct shape){0, 1, kv_head, d_head};
         return generate_kv(x, ks.n_head, ks.d, d_head);
@@ -244,7 +270,7 @@ static inline union attr generate_attr(const struct generator *x, enum op op)
         at.ROPE.neox = 1;
         break;
     case OP_QK:
-        at.QK.scale = 0.25f;
+        at = generate_qk(x);
         break;
     case OP_CONV1D:
         at.CONV1D.n_snap = 2;
@@ -280,7 +306,7 @@ static inline void generate_sink(struct generator *x, int value)
         generate_sink(x, generate_op(x, OP_ROPE, ATTR_NONE, y, value, -1));
         return;
     }
-    value = generate_op(x, OP_TANH, ATTR_NONE, value, -1, -1);
+    value = generate_op(x, OP_SCALE, (union attr){.SCALE = {0.5f}}, value, -1, -1); /* exact */
     if (s.axis == AXIS_TOK && s.mult == 1) {
         int kv = generate_kv(x, s.n_head, s.d, s.d);
         generate_op(x, OP_KV_WRITE, ATTR_NONE, kv, value, value);
@@ -294,9 +320,7 @@ static inline void generate_sink(struct generator *x, int value)
 /* Type, width, heads and key so that all needs hold but the one to miss. */
 static inline void generate_setup(struct generator *x)
 {
-    x->d = 64;
     x->n_head = 4;
-    x->type = QUANT_F32;
     x->out->key = (struct fuse_key){1, 1, 4, 2};
     for (int i = 0; i < x->n_need; i++) {
         const struct need *n = &x->need[i];
@@ -370,12 +394,15 @@ static inline int generate_all_needs(const struct fuse_variant *v, const struct 
     return n;
 }
 
-static inline sinter_status generate(sinter_host *host, const struct fuse_table *t,
-                                     const struct fuse_variant *v, const struct fuse_line *line,
-                                     int miss, int leak, int commute, struct generated *out,
-                                     sinter_error *err)
+static inline sinter_status generate(sinter_host *host, const struct fuse_variant *v,
+                                     const struct fuse_line *line,
+                                     const struct generate_shape *shape, int miss, int leak,
+                                     int commute, struct generated *out, sinter_error *err)
 {
     struct generator x = {.v = v,
+                          .d = shape && shape->d ? shape->d : 64,
+                          .type = shape ? shape->type : QUANT_F32,
+                          .window = shape ? shape->window : 0,
                           .miss = miss,
                           .leak = leak,
                           .commute = commute,
@@ -385,7 +412,6 @@ static inline sinter_status generate(sinter_host *host, const struct fuse_table 
                           .out_rows = -1,
                           .table = -1,
                           .score_state = -1};
-    (void)t;
     memset(out, 0, sizeof *out);
     x.n_need = generate_all_needs(v, line, x.need);
     TRY(graph_create(host, v->label, &x.g, err));
@@ -418,7 +444,8 @@ static inline sinter_status generate_fires(sinter_host *host, const struct fuse_
                                            const struct fuse_line *line, struct generated *out,
                                            sinter_error *err)
 {
-    return generate(host, t, v, line, -1, -1, -1, out, err);
+    (void)t;
+    return generate(host, v, line, NULL, -1, -1, -1, out, err);
 }
 
 /* Does the need say anything about this variant? */
@@ -436,7 +463,8 @@ static inline sinter_status generate_near_miss(sinter_host *host, const struct f
                                                const struct fuse_line *line, int need,
                                                struct generated *out, sinter_error *err)
 {
-    return generate(host, t, v, line, need, -1, -1, out, err);
+    (void)t;
+    return generate(host, v, line, NULL, need, -1, -1, out, err);
 }
 
 /* As fires, but the inner value of the slot is an output port too. */
@@ -445,7 +473,8 @@ static inline sinter_status generate_leak(sinter_host *host, const struct fuse_t
                                           const struct fuse_line *line, int slot,
                                           struct generated *out, sinter_error *err)
 {
-    return generate(host, t, v, line, -1, slot, -1, out, err);
+    (void)t;
+    return generate(host, v, line, NULL, -1, slot, -1, out, err);
 }
 
 /* As fires, with operands 0 and 1 of node j exchanged; SINTER_E_DATA where the shapes forbid it. */
@@ -454,7 +483,8 @@ static inline sinter_status generate_commuted(sinter_host *host, const struct fu
                                               const struct fuse_line *line, int j,
                                               struct generated *out, sinter_error *err)
 {
-    return generate(host, t, v, line, -1, -1, j, out, err);
+    (void)t;
+    return generate(host, v, line, NULL, -1, -1, j, out, err);
 }
 
 #endif
