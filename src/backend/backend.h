@@ -37,8 +37,8 @@ struct backend {
     sinter_status (*trim)(struct seq *s, int n_row, sinter_error *err);
     sinter_status (*save)(struct device *d, struct seq *s, int row0, int row1, struct text_buf *out,
                           sinter_error *err);
-    sinter_status (*restore)(struct device *d, struct seq *s, const void *data, size_t bytes,
-                             sinter_error *err);
+    sinter_status (*restore)(struct device *d, struct seq *s, int n_row, const void *data,
+                             size_t bytes, sinter_error *err);
     sinter_status (*reserve)(struct exec *x, const struct batch *b, sinter_error *err);
     sinter_status (*submit)(struct exec *x, const struct batch *b, sinter_error *err);
     sinter_status (*wait)(struct exec *x, struct result *out, sinter_error *err);

@@ -90,6 +90,15 @@ sinter_status native_refuse(struct device *d, const struct graph *g, sinter_erro
     return SINTER_OK;
 }
 
+sinter_status native_threads(const struct device *d, struct exec_options *o, sinter_error *err)
+{
+    struct pool *pool;
+    TRY(host_pool(d->host, &pool, err));
+    if (o->n_thread <= 0 || o->n_thread > pool_n_thread(pool))
+        o->n_thread = pool_n_thread(pool);
+    return SINTER_OK;
+}
+
 sinter_status native_build(struct device *d, const struct graph *g, const struct weights *w,
                            struct state_pool *state, const struct exec_options *o,
                            struct exec **out, sinter_error *err)
@@ -98,8 +107,10 @@ sinter_status native_build(struct device *d, const struct graph *g, const struct
     struct pool *pool;
     TRY(host_pool(d->host, &pool, err));
     with.stats = d->stats;
-    if (with.n_thread <= 0 || with.n_thread > pool_n_thread(pool))
-        with.n_thread = pool_n_thread(pool);
+    if (with.n_thread > pool_n_thread(pool))
+        TRY(host_warn(d->host, err, "%d threads were asked for, the host has %d; set --threads",
+                      with.n_thread, pool_n_thread(pool)));
+    TRY(native_threads(d, &with, err));
     return exec_create(d->host, d->kind, d->table, g, w, state, &d->mem, pool, &with, out, err);
 }
 
@@ -119,11 +130,11 @@ sinter_status native_save(struct device *d, struct seq *s, int row0, int row1, s
     return status;
 }
 
-sinter_status native_restore(struct device *d, struct seq *s, const void *data, size_t bytes,
-                             sinter_error *err)
+sinter_status native_restore(struct device *d, struct seq *s, int n_row, const void *data,
+                             size_t bytes, sinter_error *err)
 {
     access_on(d, true);
-    sinter_status status = seq_restore(s, data, bytes, err);
+    sinter_status status = seq_restore(s, n_row, data, bytes, err);
     access_on(d, false);
     return status;
 }

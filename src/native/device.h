@@ -30,6 +30,9 @@ struct device_bytes {
 CHECKED sinter_status native_bytes(struct device *d, struct graph *graph,
                                    const struct state_options *so, const struct exec_options *o,
                                    struct device_bytes *bytes, sinter_error *err);
+/* o->n_thread within the host's pool. */
+CHECKED sinter_status native_threads(const struct device *d, struct exec_options *o,
+                                     sinter_error *err);
 /* Every node of the graph has a line: else UNSUPPORTED with the op. */
 CHECKED sinter_status native_refuse(struct device *d, const struct graph *g, sinter_error *err);
 CHECKED sinter_status native_build(struct device *d, const struct graph *g, const struct weights *w,
@@ -40,7 +43,7 @@ CHECKED sinter_status native_pool_make(struct device *d, const struct graph *g,
                                        sinter_error *err);
 CHECKED sinter_status native_save(struct device *d, struct seq *s, int row0, int row1,
                                   struct text_buf *out, sinter_error *err);
-CHECKED sinter_status native_restore(struct device *d, struct seq *s, const void *data,
+CHECKED sinter_status native_restore(struct device *d, struct seq *s, int n_row, const void *data,
                                      size_t bytes, sinter_error *err);
 
 /* ---- Reports ---- */

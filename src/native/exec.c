@@ -2,13 +2,55 @@
  * has one. A cancelled step still passes its barriers, so that threads never part. */
 #include "native/exec.h"
 
-#include <math.h>
 #include <string.h>
 
 struct exec_own {
     const char *name;
     const struct fuse_variant *variant;
+    bool is_own;
 };
+
+static bool is_own(const struct group *g)
+{
+    return g->line->bits == BITS_OWN && g->n_node > 1;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static sinter_status grow(struct exec *x, char **mem, size_t *have, size_t want, const char *what,
+                          sinter_error *err)
+{
+    if (want <= *have)
+        return SINTER_OK;
+    size_t used = host_usage(x->host).bytes - *have;
+    if (x->o.budget && (want > x->o.budget || used > x->o.budget - want))
+        return FAIL(err, MEMORY,
+                    "%s need %zu bytes, the budget is %zu with %zu in use; use a smaller chunk "
+                    "(-ub) or raise --memory",
+                    what, want, x->o.budget, used);
+    if (*mem)
+        x->mem.free(x->mem.ctx, *mem);
+    *have = 0;
+    *mem = x->mem.alloc(x->mem.ctx, want);
+    if (!*mem)
+        return FAIL(err, MEMORY, "no memory for %s (%zu bytes); use a smaller chunk (-ub)", what,
+                    want);
+    *have = want;
+    return SINTER_OK;
+}
+
+static sinter_status fit_memory(struct exec *x, const struct exec_need *need, sinter_error *err)
+{
+    if (need->scratch_each > x->scratch_each)
+        x->scratch_each = need->scratch_each;
+    TRY(grow(x, &x->arena, &x->arena_bytes, need->arena, "the buffers of a step", err));
+    TRY(grow(x, &x->scratch, &x->scratch_bytes, x->scratch_each * (size_t)x->o.n_thread,
+             "the threads' scratch", err));
+    return grow(x, &x->shared, &x->shared_bytes, need->shared, "shared scratch", err);
+}
 
 /* ---- Making and freeing --------------------------------------------------------------------- */
 
@@ -19,6 +61,7 @@ sinter_status exec_create(sinter_host *host, const struct native_kind *kind,
                           const struct exec_options *o, struct exec **out, sinter_error *err)
 {
     sinter_status status = SINTER_OK;
+    struct exec_need need;
     struct exec *x;
     NEW(host, x, 1, err);
     *x = (struct exec){.host = host,
@@ -35,6 +78,8 @@ sinter_status exec_create(sinter_host *host, const struct native_kind *kind,
     NEW_OUT(host, x->out_row, o->n_chunk + 1, err);
     NEW_OUT(host, x->bad, o->n_chunk + 1, err);
     NEW_OUT(host, x->prof, table->n_variant + 1, err);
+    TRY_OUT(exec_need(host, kind, table, graph, o, &need, err));
+    TRY_OUT(fit_memory(x, &need, err));
     *out = x;
     return SINTER_OK;
 out:
@@ -79,28 +124,12 @@ size_t exec_bytes(const struct exec *x)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* The key's intervals are few and fixed, so that plans are few: few rows or many. */
 static struct plan_key key_of(const struct exec *x, const struct batch *b)
 {
-    int few = x->kind->rows_few;
-    struct plan_key key = {.row_lo = 1, .row_hi = x->o.n_chunk};
-    if (few && b->n_row <= few)
-        key.row_hi = least(few, x->o.n_chunk);
-    else if (few)
-        key.row_lo = few + 1;
+    unsigned ports = 0;
     for (int i = 0; i < b->n_out; i++)
-        key.ports |= b->out[i].kinds;
-    key.all_rows = b->n_out == b->n_row && b->n_out > 0;
-    key.out_cap = few && b->n_out <= few ? least(few, key.row_hi) : key.row_hi;
-    if (key.all_rows || !key.ports)
-        key.out_cap = key.row_hi;
-    key.seq_cap = least(key.row_hi, x->o.n_seq);
-    return key;
+        ports |= b->out[i].kinds;
+    return exec_key(x->kind, &x->o, b->n_row, b->n_out, ports);
 }
 
 static bool key_equal(const struct plan_key *a, const struct plan_key *b)
@@ -109,67 +138,42 @@ static bool key_equal(const struct plan_key *a, const struct plan_key *b)
            a->seq_cap == b->seq_cap && a->ports == b->ports && a->all_rows == b->all_rows;
 }
 
-/* Exact mode: a node that lies in an OWN group lies in the same kind of group in every plan. */
+static sinter_status add_own(struct exec *x, const struct group *g, const char *name,
+                             sinter_error *err)
+{
+    void *block = x->own;
+    TRY(host_grow(x->host, &block, &x->own_cap, (size_t)x->n_own + 1, sizeof *x->own, err));
+    x->own = block;
+    for (int v = 0; v < x->graph->n_value; v++) /* the name of the whole graph outlives plans */
+        if (strcmp(x->graph->value[v].name, name) == 0) {
+            x->own[x->n_own++] = (struct exec_own){x->graph->value[v].name, g->variant, is_own(g)};
+            return SINTER_OK;
+        }
+    return FAIL(err, INTERNAL, "%s is in a plan, but not in graph %s", name, x->graph->name);
+}
+
+/* Exact mode: what lies in an OWN group does so in every plan. */
 static sinter_status check_own(struct exec *x, const struct plan *p, sinter_error *err)
 {
     for (int i = 0; i < p->match->n_group; i++) {
         const struct group *g = &p->match->group[i];
-        if (g->line->bits != BITS_OWN || g->n_node < 2 || !g->n_out)
+        if (!g->n_out)
             continue;
         const char *name = p->graph->value[g->out[0]].name;
         int at = 0;
         while (at < x->n_own && strcmp(x->own[at].name, name) != 0)
             at++;
-        if (at < x->n_own && x->own[at].variant != g->variant)
+        if (at == x->n_own) {
+            TRY(add_own(x, g, name, err));
+            continue;
+        }
+        const struct exec_own *o = &x->own[at];
+        if (o->variant != g->variant && (o->is_own || is_own(g)))
             return FAIL(err, INTERNAL,
                         "%s is %s in one plan of graph %s and %s in another, with other bits", name,
-                        x->own[at].variant->label, x->graph->name, g->variant->label);
-        if (at < x->n_own)
-            continue;
-        void *block = x->own;
-        TRY(host_grow(x->host, &block, &x->own_cap, (size_t)x->n_own + 1, sizeof *x->own, err));
-        x->own = block;
-        for (int v = 0; v < x->graph->n_value; v++) /* the name of the whole graph outlives plans */
-            if (strcmp(x->graph->value[v].name, name) == 0)
-                x->own[x->n_own++] = (struct exec_own){x->graph->value[v].name, g->variant};
+                        o->variant->label, x->graph->name, g->variant->label);
     }
     return SINTER_OK;
-}
-
-static sinter_status grow(struct exec *x, char **mem, size_t *have, size_t want, const char *what,
-                          sinter_error *err)
-{
-    if (want <= *have)
-        return SINTER_OK;
-    if (*mem)
-        x->mem.free(x->mem.ctx, *mem);
-    *have = 0;
-    *mem = x->mem.alloc(x->mem.ctx, want);
-    if (!*mem)
-        return FAIL(err, MEMORY, "no memory for %s (%zu bytes); use a smaller chunk (-ub)", what,
-                    want);
-    *have = want;
-    return SINTER_OK;
-}
-
-static size_t shared_bytes(const struct plan *p)
-{
-    size_t most = 0;
-    for (int s = 0; s < p->n_step; s++)
-        if (p->step[s].group && p->step[s].group->line->shared > most)
-            most = p->step[s].group->line->shared;
-    return (most + 63) & ~(size_t)63;
-}
-
-static sinter_status fit_memory(struct exec *x, const struct plan *p, sinter_error *err)
-{
-    size_t each = (p->scratch + p->score + 127) & ~(size_t)63;
-    if (each > x->scratch_each)
-        x->scratch_each = each;
-    TRY(grow(x, &x->arena, &x->arena_bytes, p->bytes + 64, "the buffers of a step", err));
-    TRY(grow(x, &x->scratch, &x->scratch_bytes, x->scratch_each * (size_t)x->o.n_thread,
-             "the threads' scratch", err));
-    return grow(x, &x->shared, &x->shared_bytes, shared_bytes(p) + 64, "shared scratch", err);
 }
 
 static void count_plan(const struct exec *x, const struct plan *p)
@@ -229,7 +233,9 @@ static sinter_status find_plan(struct exec *x, const struct batch *b, struct pla
     if (!*out)
         TRY(make_plan(x, &key, out, err));
     (*out)->used = ++x->n_step;
-    return fit_memory(x, *out, err);
+    struct exec_need need = {0};
+    exec_need_plan(&need, *out);
+    return fit_memory(x, &need, err);
 }
 
 /* ---- Reserve --------------------------------------------------------------------------------- */
@@ -311,14 +317,20 @@ static void count_step(struct exec *x, const struct plan_step *step, uint64_t st
     }
 }
 
-static bool is_cancelled(const struct batch *b)
+/* Threads may see the flag at different steps, and the last step may run in some only: what one
+ * has seen counts for all. */
+static bool is_cancelled(struct exec *x)
 {
-    return b->cancel && atomic_load_explicit(b->cancel, memory_order_relaxed);
+    const struct batch *b = x->batch;
+    if (!b->cancel || !atomic_load_explicit(b->cancel, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&x->cancelled, true, memory_order_relaxed);
+    return true;
 }
 
-static void run_thread(void *ctx, int thread, int n_thread)
+/* Steps [first, end) on one thread. */
+static void run_steps(struct exec *x, int thread, int n_thread, int first, int end)
 {
-    struct exec *x = ctx;
     const struct plan *p = x->cur;
     bool cancelled = false;
     struct call c = {.exec = x,
@@ -328,12 +340,12 @@ static void run_thread(void *ctx, int thread, int n_thread)
                      .scratch = x->scratch + (size_t)thread * x->scratch_each,
                      .shared = x->shared,
                      .tile1 = -1};
-    for (int s = 0; s < p->n_step; s++) {
+    for (int s = first; s < end; s++) {
         const struct plan_step *step = &p->step[s];
         uint64_t start = x->o.profile && thread == 0 ? host_clock_ns(x->host) : 0;
-        if (step->barrier)
+        if (step->barrier && !x->o.serial)
             pool_barrier(x->pool);
-        cancelled = cancelled || is_cancelled(x->batch);
+        cancelled = cancelled || is_cancelled(x);
         if (cancelled)
             continue;
         c.step = step;
@@ -351,8 +363,25 @@ static void run_thread(void *ctx, int thread, int n_thread)
         if (thread == 0)
             count_step(x, &p->step[s], start);
     }
-    if (thread == 0)
-        x->cancelled = cancelled;
+}
+
+static void run_thread(void *ctx, int thread, int n_thread)
+{
+    struct exec *x = ctx;
+    run_steps(x, thread, n_thread, 0, x->cur->n_step);
+}
+
+/* Tests: phase by phase, the threads one after the other, up or down. What lacks a barrier then
+ * reads what is not yet written, or no longer there. */
+static void run_serial(struct exec *x)
+{
+    int n = x->o.n_thread;
+    for (int s = 0, end; s < x->cur->n_step; s = end) {
+        for (end = s + 1; end < x->cur->n_step && !x->cur->step[end].barrier;)
+            end++;
+        for (int t = 0; t < n; t++)
+            run_steps(x, x->o.serial == EXEC_SERIAL_UP ? t : n - 1 - t, n, s, end);
+    }
 }
 
 static int port_value(const struct graph *g, enum port port)
@@ -400,15 +429,25 @@ static void set_inputs(struct exec *x, const struct batch *b)
     }
 }
 
-/* Rows with a NaN or infinity: x - x is 0 for numbers only. */
-static void find_bad(struct exec *x, const float *logits, int n_vocab)
+/* NaN and infinity have an exponent of ones. */
+static bool has_bad(const float *x, size_t n)
 {
-    for (int o = 0; o < x->n_out; o++) {
-        float sum = 0;
-        for (int i = 0; logits && i < n_vocab; i++)
-            sum += logits[(size_t)o * (size_t)n_vocab + (size_t)i] * 0.0f;
-        x->bad[o] = !(sum == 0);
+    uint32_t bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, &x[i], sizeof u);
+        bad |= (u & 0x7f800000u) == 0x7f800000u;
     }
+    return bad != 0;
+}
+
+/* An ARGMAX over a row with a NaN gives -1. */
+static void find_bad(struct exec *x, const struct result *r)
+{
+    size_t n = (size_t)r->n_vocab;
+    for (int o = 0; o < x->n_out; o++)
+        x->bad[o] =
+            (r->logits && has_bad(r->logits + (size_t)o * n, n)) || (r->argmax && r->argmax[o] < 0);
 }
 
 static sinter_status copy_results(struct exec *x, sinter_error *err)
@@ -457,7 +496,7 @@ static sinter_status set_result(struct exec *x, sinter_error *err)
         x->result.hidden = (const float *)(void *)port_mem(x, PORT_HIDDEN);
     if (x->cur->key.ports & PORT_ARGMAX)
         x->result.argmax = (const int32_t *)(void *)port_mem(x, PORT_ARGMAX);
-    find_bad(x, x->result.logits, x->result.n_vocab);
+    find_bad(x, &x->result);
     return x->mem.access ? copy_results(x, err) : SINTER_OK;
 }
 
@@ -466,15 +505,22 @@ sinter_status exec_submit(struct exec *x, const struct batch *b, sinter_error *e
     struct plan *p;
     if (x->submitted)
         return FAIL(err, USAGE, "submit before wait has taken the last step's results");
+    for (int i = 0; i < b->n_seg; i++)
+        if (!seq_is_open(b->seg[i].seq, b->seg[i].n_past, b->seg[i].n_row))
+            return FAIL(err, USAGE, "segment %d is not the step that was reserved last", i);
     TRY(find_plan(x, b, &p, err)); /* made in reserve */
     x->cur = p;
     x->batch = b;
-    x->cancelled = false;
+    atomic_store(&x->cancelled, false);
     if (x->mem.access)
         x->mem.access(x->mem.ctx, true);
     set_inputs(x, b);
-    if (b->n_row)
+    if (b->n_row && x->o.serial)
+        run_serial(x);
+    else if (b->n_row)
         pool_run(x->pool, x->o.n_thread, run_thread, x);
+    if (atomic_load(&x->cancelled)) /* a kernel that some threads have left leaves it dirty */
+        memset(x->shared, 0, x->shared_bytes);
     sinter_status status = set_result(x, err);
     if (x->mem.access)
         x->mem.access(x->mem.ctx, false);
@@ -488,7 +534,7 @@ sinter_status exec_wait(struct exec *x, struct result *out, sinter_error *err)
         return FAIL(err, USAGE, "wait without a submitted step");
     x->submitted = false;
     *out = x->result;
-    if (x->cancelled)
+    if (atomic_load(&x->cancelled))
         return FAIL(err, CANCELLED, "the step was cancelled; its rows are not kept");
     return SINTER_OK;
 }

@@ -37,13 +37,16 @@ CHECKED sinter_status weights_load(struct weights *w, const struct weight_source
 void weights_free(struct weights *w);
 
 /* ---- Exec ---- */
+enum exec_serial { EXEC_THREADS, EXEC_SERIAL_UP, EXEC_SERIAL_DOWN };
 struct exec_options {
     int n_thread;
     int n_ctx, n_chunk, n_seq;
     struct fuse_options fuse;
     struct fuse_stats *stats; /* the device's; NULL: none */
     bool profile;
-    uint64_t order_seed;                            /* tests */
+    size_t budget;           /* bytes that the host may use in all; 0: no limit */
+    enum exec_serial serial; /* tests: see run_serial */
+    uint64_t order_seed;     /* tests */
     void (*offsets)(struct plan *p, uint64_t seed); /* tests */
     uint64_t offsets_seed;
 };
@@ -87,8 +90,29 @@ struct exec {
     struct result result;
     float *copy; /* results, where the device's memory cannot be read */
     size_t copy_bytes;
-    bool submitted, cancelled;
+    bool submitted;
+    atomic_bool cancelled; /* some thread saw the batch's flag */
 };
+
+/* Memory of a step: the largest of the ordinary plans, which are a decode and a full chunk whose
+ * last rows are wanted. An exec starts with it, and grows for others (all rows of a chunk). */
+struct exec_need {
+    size_t arena, scratch_each, shared;
+};
+CHECKED sinter_status exec_need(sinter_host *host, const struct native_kind *kind,
+                                const struct fuse_table *table, const struct graph *graph,
+                                const struct exec_options *o, struct exec_need *need,
+                                sinter_error *err);
+size_t exec_need_bytes(const struct exec_need *need, int n_thread);
+void exec_need_plan(struct exec_need *need, const struct plan *p); /* grows to what p takes */
+/* The key of a step. */
+struct plan_key exec_key(const struct native_kind *kind, const struct exec_options *o, int n_row,
+                         int n_out, unsigned ports);
+/* A plan outside of any exec; notes: with fuse_match's, for explain. */
+CHECKED sinter_status exec_plan_for(sinter_host *host, const struct native_kind *kind,
+                                    const struct fuse_table *table, const struct graph *graph,
+                                    const struct plan_key *key, const struct exec_options *o,
+                                    bool notes, struct plan **out, sinter_error *err);
 
 CHECKED sinter_status exec_create(sinter_host *host, const struct native_kind *kind,
                                   const struct fuse_table *table, const struct graph *graph,

@@ -3,69 +3,25 @@
 
 #include <stdlib.h>
 
-/* A plan for a key, with the matcher's notes; nothing is run. */
-static sinter_status plan_for(struct device *d, const struct graph *g, const struct plan_key *key,
-                              const struct exec_options *o, struct plan **out, sinter_error *err)
-{
-    struct plan_options po = {.n_thread = o->n_thread > 0 ? o->n_thread : 1,
-                              .n_key = o->n_ctx,
-                              .fuse = o->fuse,
-                              .notes = true};
-    struct plan_bans bans = {0};
-    bool own_ban;
-    sinter_status status =
-        plan_create(d->host, d->kind, d->table, g, key, &po, &bans, &own_ban, out, err);
-    host_free(d->host, bans.ban);
-    return status;
-}
-
 static int at_least(int a, int b)
 {
     return a > b ? a : b;
-}
-
-/* A full chunk whose last rows are wanted: the largest plan of ordinary use. */
-static struct plan_key chunk_key(const struct native_kind *kind, const struct exec_options *o)
-{
-    int few = kind->rows_few;
-    return (struct plan_key){.row_lo = o->n_chunk > few ? few + 1 : 1,
-                             .row_hi = o->n_chunk,
-                             .out_cap = few ? at_least(few, o->n_seq) : o->n_chunk,
-                             .seq_cap = o->n_seq,
-                             .ports = PORT_LOGITS};
-}
-
-static struct plan_key decode_key(const struct native_kind *kind, const struct exec_options *o)
-{
-    int hi = kind->rows_few ? kind->rows_few : o->n_chunk;
-    hi = hi < o->n_chunk ? hi : o->n_chunk;
-    return (struct plan_key){.row_lo = 1,
-                             .row_hi = hi,
-                             .out_cap = hi,
-                             .seq_cap = o->n_seq < hi ? o->n_seq : hi,
-                             .ports = PORT_LOGITS,
-                             .all_rows = true};
 }
 
 sinter_status native_bytes(struct device *d, struct graph *graph, const struct state_options *so,
                            const struct exec_options *o, struct device_bytes *bytes,
                            sinter_error *err)
 {
-    struct plan_key key = chunk_key(d->kind, o);
     struct exec_options with = *o;
+    struct exec_need need;
     struct weights *w;
-    struct pool *pool;
-    struct plan *p;
-    TRY(host_pool(d->host, &pool, err));
-    if (with.n_thread <= 0 || with.n_thread > pool_n_thread(pool))
-        with.n_thread = pool_n_thread(pool);
+    TRY(native_threads(d, &with, err));
     TRY(weights_plan(d->host, d->kind, &d->mem, &graph, 1, &w, err));
     bytes->weights = w->bytes;
     weights_free(w);
     bytes->state = state_bytes_for(graph->slot, graph->n_slot, so);
-    TRY(plan_for(d, graph, &key, &with, &p, err));
-    bytes->step = p->bytes + (p->scratch + p->score) * (size_t)with.n_thread;
-    plan_free(p);
+    TRY(exec_need(d->host, d->kind, d->table, graph, &with, &need, err));
+    bytes->step = exec_need_bytes(&need, with.n_thread);
     return SINTER_OK;
 }
 
@@ -85,13 +41,14 @@ static void print_plans(const struct exec *x, struct text_buf *b, bool json)
 static sinter_status explain(struct device *d, const struct exec *x, struct text_buf *b, bool json,
                              sinter_error *err)
 {
-    const struct plan_key key[2] = {decode_key(d->kind, &x->o), chunk_key(d->kind, &x->o)};
+    const struct plan_key key[2] = {exec_key(d->kind, &x->o, 1, 1, PORT_LOGITS),
+                                    exec_key(d->kind, &x->o, x->o.n_chunk, 1, PORT_LOGITS)};
     static const char *const name[2] = {"decode", "prefill"};
     if (json)
         text_buf_printf(b, "{");
     for (int i = 0; i < 2; i++) {
         struct plan *p;
-        TRY(plan_for(d, x->graph, &key[i], &x->o, &p, err));
+        TRY(exec_plan_for(d->host, d->kind, d->table, x->graph, &key[i], &x->o, true, &p, err));
         if (json)
             text_buf_printf(b, "%s\"%s\":", i ? "," : "", name[i]);
         else

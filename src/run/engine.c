@@ -27,7 +27,7 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
                              const struct backend **backend, sinter_error *err)
 {
     const struct options *host = host_options(model->host);
-    *o = options ? *options : (sinter_engine_options){0};
+    options_copy(o, sizeof *o, options);
     if (!model->model)
         return FAIL(err, USAGE, "the file was opened for its vocabulary only; it cannot be run");
     const struct model_plan *plan = &model->model->plan;
@@ -70,7 +70,8 @@ struct exec_options engine_exec_options(sinter_host *h, const sinter_engine_opti
                                  .fuse = {.fusion = host->fusion,
                                           .disable = host->disable,
                                           .ignore_need = host->ignore_need},
-                                 .profile = o->profile};
+                                 .profile = o->profile,
+                                 .budget = host->memory > 0 ? (size_t)host->memory << 20 : 0};
 }
 
 static size_t budget(const sinter_host *host)
@@ -157,6 +158,8 @@ sinter_status engine_create(sinter_model *model, const sinter_engine_options *op
     NEW(model->host, e, 1, err);
     e->host = model->host;
     sinter_status status = engine_options(model, options, &e->o, &e->state_o, &backend, err);
+    if (status == SINTER_OK && pthread_mutex_init(&e->turn, NULL))
+        status = FAIL(err, THREAD, "a mutex could not be made; the system is out of resources");
     if (status != SINTER_OK) {
         host_free(e->host, e);
         return status;
@@ -192,6 +195,7 @@ void sinter_engine_free(sinter_engine *e)
     host_free(e->host, e->out);
     host_free(e->host, e->id);
     sinter_model *model = e->model;
+    pthread_mutex_destroy(&e->turn);
     host_free(e->host, e);
     model_unref(model);
 }

@@ -1,8 +1,6 @@
 /* sinter_generate: a prompt's text to an answer's text, on what the session already holds. */
 #include "run/run.h"
 
-#include <string.h>
-
 struct answer {
     sinter_session *s;
     sinter_engine *e;
@@ -31,19 +29,47 @@ static sinter_status reuse(struct answer *a, const int32_t *id, int32_t n, sinte
     return SINTER_OK;
 }
 
-static sinter_status prefill(struct answer *a, const int32_t *id, int32_t n, sinter_item *last,
+static sinter_status next_id(struct answer *a, const sinter_item *it, int32_t *id,
                              sinter_error *err)
 {
-    bool greedy = !a->o->sampler;
+    if (it->status != SINTER_OK)
+        return FAIL(err, NUMERIC,
+                    "the logits hold a value that is not a number; run `sinter "
+                    "verify` on the model");
+    if (!a->o->sampler) {
+        *id = it->argmax[0];
+        return SINTER_OK;
+    }
+    TRY(sinter_sampler_pick(a->o->sampler, it->logits, id, err));
+    sinter_sampler_accept(a->o->sampler, *id);
+    return SINTER_OK;
+}
+
+/* Runs n ids; picks the next one (may be *ids) while this thread has the engine, unless next is
+ * NULL. */
+static sinter_status step(struct answer *a, const int32_t *ids, int32_t n, int32_t *next,
+                          sinter_error *err)
+{
+    sinter_item it = {.session = a->s,
+                      .ids = ids,
+                      .n_id = n,
+                      .want = next ? SINTER_WANT_LAST : SINTER_WANT_NONE,
+                      .want_argmax = !a->o->sampler};
+    engine_take(a->e);
+    sinter_status status = engine_step(a->e, &it, 1, err);
+    if (status == SINTER_OK && next)
+        status = next_id(a, &it, next, err);
+    engine_give(a->e);
+    return status;
+}
+
+static sinter_status prefill(struct answer *a, const int32_t *id, int32_t n, int32_t *next,
+                             sinter_error *err)
+{
     TRY(reuse(a, id, n, err));
     for (int32_t at = a->r->n_cached; at < n;) {
         int32_t left = n - at, take = left < a->e->o.n_chunk ? left : a->e->o.n_chunk;
-        *last = (sinter_item){.session = a->s,
-                              .ids = id + at,
-                              .n_id = take,
-                              .want = take == left ? SINTER_WANT_LAST : SINTER_WANT_NONE,
-                              .want_argmax = greedy};
-        TRY(sinter_engine_step(a->e, last, 1, err));
+        TRY(step(a, id + at, take, take == left ? next : NULL, err));
         at += take;
         if (a->o->progress && !a->o->progress(a->o->progress_ctx, (uint64_t)at, (uint64_t)n))
             return FAIL(err, CANCELLED, "the prompt was given up after %d of %d tokens", at, n);
@@ -115,33 +141,17 @@ static sinter_status take_text(struct answer *a, const char *text, size_t bytes,
 /* ---- Tokens ------------------------------------------------------------------------------------
  */
 
-static sinter_status next_id(struct answer *a, const sinter_item *it, int32_t *id,
-                             sinter_error *err)
-{
-    if (it->status != SINTER_OK)
-        return FAIL(err, NUMERIC,
-                    "the logits hold a value that is not a number; run `sinter "
-                    "verify` on the model");
-    if (!a->o->sampler) {
-        *id = it->argmax[0];
-        return SINTER_OK;
-    }
-    TRY(sinter_sampler_pick(a->o->sampler, it->logits, id, err));
-    sinter_sampler_accept(a->o->sampler, *id);
-    return SINTER_OK;
-}
-
 static void stop(struct answer *a, sinter_stop why)
 {
     a->r->stop = why;
     a->done = true;
 }
 
-static sinter_status one_token(struct answer *a, sinter_item *it, int32_t *id, sinter_error *err)
+/* Takes *id into the answer and runs it for the one behind it. */
+static sinter_status one_token(struct answer *a, int32_t *id, sinter_error *err)
 {
     const char *text;
     size_t bytes;
-    TRY(next_id(a, it, id, err));
     if (!a->o->ignore_eos && sinter_is_eog(a->e->model, *id)) {
         stop(a, SINTER_STOP_END);
         return SINTER_OK;
@@ -157,21 +167,15 @@ static sinter_status one_token(struct answer *a, sinter_item *it, int32_t *id, s
         stop(a, SINTER_STOP_CONTEXT);
     if (a->done)
         return SINTER_OK;
-    *it = (sinter_item){.session = a->s,
-                        .ids = id,
-                        .n_id = 1,
-                        .want = SINTER_WANT_LAST,
-                        .want_argmax = !a->o->sampler};
-    return sinter_engine_step(a->e, it, 1, err);
+    return step(a, id, 1, id, err);
 }
 
-static sinter_status answer(struct answer *a, sinter_item *it, sinter_error *err)
+static sinter_status answer(struct answer *a, int32_t id, sinter_error *err)
 {
     const char *text;
     size_t bytes;
-    int32_t id = 0;
     while (!a->done)
-        TRY(one_token(a, it, &id, err));
+        TRY(one_token(a, &id, err));
     if (a->r->stop == SINTER_STOP_TEXT || a->r->stop == SINTER_STOP_WRITE)
         return SINTER_OK;
     sinter_stop why = a->r->stop;
@@ -183,14 +187,14 @@ static sinter_status answer(struct answer *a, sinter_item *it, sinter_error *err
 
 static sinter_status run(struct answer *a, const int32_t *id, int32_t n, sinter_error *err)
 {
-    sinter_item it;
+    int32_t next;
     uint64_t start = host_clock_ns(a->e->host);
     for (int32_t i = 0; a->o->sampler && i < n; i++)
         sinter_sampler_accept(a->o->sampler, id[i]);
-    TRY(prefill(a, id, n, &it, err));
+    TRY(prefill(a, id, n, &next, err));
     uint64_t mid = host_clock_ns(a->e->host);
     a->r->prompt_ns = mid - start;
-    sinter_status status = answer(a, &it, err);
+    sinter_status status = answer(a, next, err);
     a->r->made_ns = host_clock_ns(a->e->host) - mid;
     return status;
 }

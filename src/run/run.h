@@ -7,7 +7,9 @@
 #include "text/template.h"
 #include "text/vocab.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 /* A backend with the model's weights on it: made by the first engine, shared by the others. */
 struct model_home {
@@ -39,6 +41,7 @@ struct sinter_engine {
     struct state_options state_o;
     int n_session;
     atomic_int cancel;
+    pthread_mutex_t turn; /* held by whoever uses what sessions share: one thread at a time */
     /* one step's arrays */
     struct batch_seg *seg; /* [n_session] */
     struct batch_out *out; /* [n_chunk] */
@@ -55,6 +58,28 @@ struct sinter_session {
     atomic_int cancel, in_step;
 };
 
+/* *dst = *src as far as the caller's struct goes; the rest is zero, the default. src NULL: all. */
+static inline void options_copy(void *dst, size_t bytes, const void *src)
+{
+    size_t size = 0;
+    memset(dst, 0, bytes);
+    if (src)
+        memcpy(&size, src, sizeof size);
+    if (src)
+        memcpy(dst, src, size && size < bytes ? size : bytes);
+}
+
+/* A step under the engine's turn, which the caller holds: results are good until it is given. */
+CHECKED sinter_status engine_step(sinter_engine *e, sinter_item *item, int32_t n_item,
+                                  sinter_error *err);
+static inline void engine_take(sinter_engine *e)
+{
+    pthread_mutex_lock(&e->turn);
+}
+static inline void engine_give(sinter_engine *e)
+{
+    pthread_mutex_unlock(&e->turn);
+}
 /* Fills defaults and checks ranges and names. */
 CHECKED sinter_status engine_options(sinter_model *model, const sinter_engine_options *options,
                                      sinter_engine_options *o, struct state_options *state,

@@ -1,9 +1,7 @@
 /* Samplers: penalty, top-k, temperature, top-p, min-p, draw; in that order. Greedy looks at the
  * logits as they are after penalty and mask. Draw number n of a seed is a hash of both, so a run
  * can be repeated and nothing depends on what else was sampled. */
-#include "sinter.h"
-
-#include "base/host.h"
+#include "run/run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +68,7 @@ sinter_status sinter_sampler_create(sinter_host *host, int32_t n_vocab,
     NEW(host, s, 1, err);
     s->host = host;
     s->n_vocab = n_vocab;
-    s->o = options ? *options : (sinter_sampler_options){0};
+    options_copy(&s->o, sizeof s->o, options);
     s->o.repeat_last = s->o.repeat_last ? s->o.repeat_last : 64;
     s->o.seed = s->o.seed ? s->o.seed : mix(host_clock_ns(host)) | 1;
     TRY_OUT(check(&s->o, err));
@@ -234,7 +232,7 @@ sinter_status sinter_sampler_pick(sinter_sampler *s, const float *logits, int32_
                                   sinter_error *err)
 {
     for (int32_t i = 0; i < s->n_vocab; i++)
-        if (isnan(logits[i]))
+        if (isnan(logits[i]) || logits[i] == INFINITY)
             return FAIL(err, NUMERIC, "logit %d is not a number; run `sinter verify` on the model",
                         i);
     memcpy(s->logit, logits, (size_t)s->n_vocab * sizeof *logits);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-sinter_status sinter_session_create(sinter_engine *e, sinter_session **out, sinter_error *err)
+static sinter_status make(sinter_engine *e, const sinter_session *from, sinter_session **out,
+                          sinter_error *err)
 {
     sinter_status status = SINTER_OK;
     sinter_session *s;
@@ -11,8 +12,14 @@ sinter_status sinter_session_create(sinter_engine *e, sinter_session **out, sint
     NEW(e->host, s, 1, err);
     s->engine = e;
     NEW_OUT(e->host, s->tok, e->o.n_ctx, err);
-    TRY_OUT(e->home->backend->fork(e->state, NULL, &s->seq, err));
-    e->n_session++;
+    engine_take(e);
+    status = e->home->backend->fork(e->state, from ? from->seq : NULL, &s->seq, err);
+    e->n_session += status == SINTER_OK;
+    engine_give(e);
+    if (status != SINTER_OK)
+        goto out;
+    if (from)
+        memcpy(s->tok, from->tok, (size_t)sinter_session_n_tok(from) * sizeof *s->tok);
     *out = s;
     return SINTER_OK;
 out:
@@ -21,39 +28,27 @@ out:
     return status;
 }
 
+sinter_status sinter_session_create(sinter_engine *e, sinter_session **out, sinter_error *err)
+{
+    return make(e, NULL, out, err);
+}
+
 sinter_status sinter_session_fork(sinter_session *from, sinter_session **out, sinter_error *err)
 {
-    sinter_engine *e = from->engine;
-    struct seq *seq;
-    *out = NULL;
-    TRY(e->home->backend->fork(e->state, from->seq, &seq, err));
-    sinter_status status = SINTER_OK;
-    sinter_session *s = host_alloc(e->host, sizeof *s);
-    int32_t *tok = host_alloc_n(e->host, (size_t)e->o.n_ctx, sizeof *tok);
-    if (!s || !tok) {
-        status = host_no_memory(err, (size_t)e->o.n_ctx, sizeof *tok, "a session");
-        e->home->backend->drop(seq);
-        host_free(e->host, s);
-        host_free(e->host, tok);
-        return status;
-    }
-    s->engine = e;
-    s->seq = seq;
-    s->tok = tok;
-    memcpy(tok, from->tok, (size_t)sinter_session_n_tok(from) * sizeof *tok);
-    e->n_session++;
-    *out = s;
-    return SINTER_OK;
+    return make(from->engine, from, out, err);
 }
 
 void sinter_session_close(sinter_session *s)
 {
     if (!s)
         return;
-    s->engine->n_session--;
-    s->engine->home->backend->drop(s->seq);
-    host_free(s->engine->host, s->tok);
-    host_free(s->engine->host, s);
+    sinter_engine *e = s->engine;
+    engine_take(e);
+    e->n_session--;
+    e->home->backend->drop(s->seq);
+    engine_give(e);
+    host_free(e->host, s->tok);
+    host_free(e->host, s);
 }
 
 int32_t sinter_session_n_tok(const sinter_session *s)
@@ -63,10 +58,34 @@ int32_t sinter_session_n_tok(const sinter_session *s)
 
 sinter_status sinter_session_trim(sinter_session *s, int32_t n_tok, sinter_error *err)
 {
-    return s->engine->home->backend->trim(s->seq, n_tok, err);
+    engine_take(s->engine);
+    sinter_status status = s->engine->home->backend->trim(s->seq, n_tok, err);
+    engine_give(s->engine);
+    return status;
 }
 
-/* Saved bytes: the token ids, then the backend's canonical state. */
+/* ---- Save and restore --------------------------------------------------------------------------
+ * u32 number of tokens | ids | u64 FNV-1a of both | the backend's canonical state, which guards
+ * itself. */
+
+static uint64_t fnv1a(const void *data, size_t bytes)
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ ((const unsigned char *)data)[i]) * 1099511628211u;
+    return h;
+}
+
+static void put_tokens(struct text_buf *b, const int32_t *tok, uint32_t n)
+{
+    text_buf_add(b, (const char *)&n, sizeof n);
+    text_buf_add(b, (const char *)tok, n * sizeof *tok);
+    if (b->failed)
+        return;
+    uint64_t sum = fnv1a(b->text, b->bytes);
+    text_buf_add(b, (const char *)&sum, sizeof sum);
+}
+
 sinter_status sinter_session_save(sinter_session *s, int32_t from, int32_t to, void **data,
                                   size_t *bytes, sinter_error *err)
 {
@@ -78,10 +97,10 @@ sinter_status sinter_session_save(sinter_session *s, int32_t from, int32_t to, v
         return FAIL(err, STATE, "cannot save tokens %d..%d of a session of %d", from, to,
                     sinter_session_n_tok(s));
     text_buf_init(&b, e->host);
-    uint32_t n = (uint32_t)(to - from);
-    text_buf_add(&b, (const char *)&n, sizeof n);
-    text_buf_add(&b, (const char *)(s->tok + from), n * sizeof *s->tok);
+    put_tokens(&b, s->tok + from, (uint32_t)(to - from));
+    engine_take(e);
     sinter_status status = e->home->backend->save(e->home->device, s->seq, from, to, &b, err);
+    engine_give(e);
     if (status == SINTER_OK)
         status = text_buf_end(&b, err);
     if (status != SINTER_OK) {
@@ -93,25 +112,49 @@ sinter_status sinter_session_save(sinter_session *s, int32_t from, int32_t to, v
     return SINTER_OK;
 }
 
+/* The tokens that stand before the saved state; `head` bytes in all. */
+static sinter_status read_tokens(const sinter_session *s, const void *data, size_t bytes,
+                                 uint32_t *n, size_t *head, sinter_error *err)
+{
+    const sinter_engine *e = s->engine;
+    int32_t at = sinter_session_n_tok(s), id;
+    uint64_t sum;
+    if (bytes < sizeof *n + sizeof sum)
+        return FAIL(err, DATA, "this is no saved session (%zu bytes)", bytes);
+    memcpy(n, data, sizeof *n);
+    if (*n > (bytes - sizeof *n - sizeof sum) / sizeof id)
+        return FAIL(err, DATA, "the saved session names %u tokens in %zu bytes", *n, bytes);
+    *head = sizeof *n + *n * sizeof id;
+    memcpy(&sum, (const char *)data + *head, sizeof sum);
+    if (sum != fnv1a(data, *head))
+        return FAIL(err, DATA, "the saved session is damaged: its checksum does not match");
+    if (*n > (uint32_t)(e->o.n_ctx - at))
+        return FAIL(err, CONTEXT, "%u saved tokens behind %d do not fit into a context of %d", *n,
+                    at, e->o.n_ctx);
+    for (uint32_t i = 0; i < *n; i++) {
+        memcpy(&id, (const char *)data + sizeof *n + i * sizeof id, sizeof id);
+        if (id < 0 || id >= e->model->model->plan.n_vocab)
+            return FAIL(err, DATA, "saved token %u is %d, not in the vocabulary", i, id);
+    }
+    *head += sizeof sum;
+    return SINTER_OK;
+}
+
 sinter_status sinter_session_restore(sinter_session *s, const void *data, size_t bytes,
                                      sinter_error *err)
 {
     sinter_engine *e = s->engine;
     uint32_t n;
+    size_t head;
     int32_t at = sinter_session_n_tok(s);
-    if (bytes < sizeof n)
-        return FAIL(err, DATA, "this is no saved session (%zu bytes)", bytes);
-    memcpy(&n, data, sizeof n);
-    if (n > (bytes - sizeof n) / sizeof *s->tok)
-        return FAIL(err, DATA, "the saved session names %u tokens in %zu bytes", n, bytes);
-    if (n > (uint32_t)(e->o.n_ctx - at))
-        return FAIL(err, CONTEXT, "%u saved tokens behind %d do not fit into a context of %d", n,
-                    at, e->o.n_ctx);
-    size_t head = sizeof n + n * sizeof *s->tok;
-    TRY(e->home->backend->restore(e->home->device, s->seq, (const char *)data + head, bytes - head,
-                                  err));
-    memcpy(s->tok + at, (const char *)data + sizeof n, n * sizeof *s->tok);
-    return SINTER_OK;
+    TRY(read_tokens(s, data, bytes, &n, &head, err));
+    engine_take(e);
+    sinter_status status = e->home->backend->restore(e->home->device, s->seq, (int)n,
+                                                     (const char *)data + head, bytes - head, err);
+    engine_give(e);
+    if (status == SINTER_OK)
+        memcpy(s->tok + at, (const char *)data + sizeof n, n * sizeof *s->tok);
+    return status;
 }
 
 /* The canceller sets the flag, then looks whether the session is in a step; a step says that it is
@@ -220,15 +263,20 @@ static sinter_status run_batch(sinter_engine *e, const struct batch *b, sinter_i
     return status;
 }
 
-static bool enter(sinter_engine *e, sinter_item *item, int n_item)
+static bool is_cancelled(const sinter_item *item, int n_item)
 {
-    bool cancelled = false;
+    for (int i = 0; i < n_item; i++)
+        if (atomic_load(&item[i].session->cancel))
+            return true;
+    return false;
+}
+
+static bool enter(sinter_engine *e, const sinter_item *item, int n_item)
+{
     atomic_store(&e->cancel, 0);
-    for (int i = 0; i < n_item; i++) {
+    for (int i = 0; i < n_item; i++)
         atomic_store(&item[i].session->in_step, 1);
-        cancelled |= atomic_load(&item[i].session->cancel) != 0;
-    }
-    return cancelled;
+    return is_cancelled(item, n_item);
 }
 
 /* A cancel that came counts for this step; which item it was stands in its status. */
@@ -241,19 +289,42 @@ static void leave(sinter_item *item, int n_item, bool failed)
     }
 }
 
-sinter_status sinter_engine_step(sinter_engine *e, sinter_item *item, int32_t n_item,
-                                 sinter_error *err)
+static void clear_results(sinter_item *item, int n_item)
+{
+    for (int i = 0; i < n_item; i++) {
+        item[i].n_out = 0;
+        item[i].logits = NULL;
+        item[i].argmax = NULL;
+        item[i].status = SINTER_OK;
+    }
+}
+
+sinter_status engine_step(sinter_engine *e, sinter_item *item, int32_t n_item, sinter_error *err)
 {
     struct batch b;
     TRY(make_batch(e, item, n_item, &b, err));
     uint64_t n_alloc = host_usage(e->host).n_alloc;
     sinter_status status = SINTER_OK;
-    if (enter(e, item, n_item))
-        status = FAIL(err, CANCELLED, "the session was cancelled");
-    else
-        status = run_batch(e, &b, item, n_item, err);
+    bool late;
+    clear_results(item, n_item);
+    do { /* again if a canceller of an earlier step came late: none of these was meant */
+        if (enter(e, item, n_item))
+            status = FAIL(err, CANCELLED, "the session was cancelled");
+        else
+            status = run_batch(e, &b, item, n_item, err);
+        late = status == SINTER_E_CANCELLED && !is_cancelled(item, n_item);
+    } while (late);
     leave(item, n_item, status != SINTER_OK);
     if (status == SINTER_OK && b.n_row == n_item && ++e->n_decode > 2)
         e->decode_allocs += host_usage(e->host).n_alloc - n_alloc;
+    return status;
+}
+
+sinter_status sinter_engine_step(sinter_engine *e, sinter_item *item, int32_t n_item,
+                                 sinter_error *err)
+{
+    engine_take(e);
+    sinter_status status = engine_step(e, item, n_item, err);
+    engine_give(e);
     return status;
 }

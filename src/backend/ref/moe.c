@@ -70,9 +70,12 @@ void ref_argmax(const struct call *c)
     for (int row = r.lo; ids && row < r.hi; row++) {
         const float *at = x + (size_t)row * (size_t)n;
         int best = 0;
-        for (int i = 1; i < n; i++)
+        bool nan = isnan(at[0]);
+        for (int i = 1; i < n; i++) {
+            nan |= isnan(at[i]);
             if (at[i] > at[best])
                 best = i;
-        ids[row] = best;
+        }
+        ids[row] = nan ? -1 : best;
     }
 }

@@ -5,13 +5,57 @@
 
 enum { PLAN_MAX_ROUND = 1000 };
 
-static sinter_status add_ban(sinter_host *host, struct plan_bans *bans, const struct group *g,
-                             sinter_error *err)
+static sinter_status add_ban(sinter_host *host, struct plan_bans *bans,
+                             const struct fuse_line *line, int node, sinter_error *err)
 {
     void *block = bans->ban;
     TRY(host_grow(host, &block, &bans->cap, (size_t)bans->n + 1, sizeof *bans->ban, err));
     bans->ban = block;
-    bans->ban[bans->n++] = (struct fuse_ban){g->line, g->node[0]};
+    bans->ban[bans->n++] = (struct fuse_ban){line, node};
+    return SINTER_OK;
+}
+
+/* The node of `to` whose first output has the name of the node's in `from`; -1 if it is not alive
+ * there. */
+static int same_node(const struct graph *from, int node, const struct graph *to)
+{
+    const char *name = from->value[from->node[node].out[0]].name;
+    for (int v = 0; v < to->n_value; v++)
+        if (strcmp(to->value[v].name, name) == 0)
+            return to->value[v].node;
+    return -1;
+}
+
+/* A ban of a SAME group concerns this plan. One of an OWN group bans all OWN lines of its row, in
+ * all plans: else another plan could take another of them, and have other bits. */
+static sinter_status ban_group(sinter_host *host, const struct fuse_table *table,
+                               const struct graph *graph, const struct plan *p,
+                               const struct group *g, struct plan_bans *mine,
+                               struct plan_bans *bans, sinter_error *err)
+{
+    if (g->line->bits != BITS_OWN)
+        return add_ban(host, mine, g->line, g->node[0], err);
+    int node = same_node(p->graph, g->node[0], graph);
+    for (int i = 0; i < table->list->n_line; i++) {
+        const struct fuse_line *line = &table->list->line[i];
+        if (line->bits != BITS_OWN || strcmp(line->row, g->line->row) != 0)
+            continue;
+        TRY(add_ban(host, mine, line, g->node[0], err));
+        TRY(add_ban(host, bans, line, node, err));
+    }
+    return SINTER_OK;
+}
+
+/* The graph's bans by the live graph's node numbers. */
+static sinter_status take_bans(sinter_host *host, const struct graph *graph, const struct plan *p,
+                               const struct plan_bans *bans, struct plan_bans *mine,
+                               sinter_error *err)
+{
+    for (int i = 0; i < bans->n; i++) {
+        int node = same_node(graph, bans->ban[i].first_node, p->graph);
+        if (node >= 0)
+            TRY(add_ban(host, mine, bans->ban[i].line, node, err));
+    }
     return SINTER_OK;
 }
 
@@ -81,6 +125,22 @@ static void reset_round(struct plan *p)
     p->bytes = p->scratch = p->score = 0;
 }
 
+/* One refused group: banned, or (a single op or a convert) an error of the planner. */
+static sinter_status refuse(sinter_host *host, const struct fuse_table *table,
+                            const struct graph *graph, struct plan *p, int step,
+                            struct plan_bans *mine, struct plan_bans *bans, sinter_error *err)
+{
+    const struct group *g = p->step[step].group;
+    if (!g || g->n_node == 1 || p->n_round > PLAN_MAX_ROUND)
+        return FAIL(err, INTERNAL,
+                    "plan of graph %s: step %d (%s) overlaps what is alive and cannot be split",
+                    graph->name, step, g ? g->variant->label : "convert");
+    TRY(ban_group(host, table, graph, p, g, mine, bans, err));
+    p->n_ban++;
+    reset_round(p);
+    return SINTER_OK;
+}
+
 sinter_status plan_create(sinter_host *host, const struct native_kind *kind,
                           const struct fuse_table *table, const struct graph *graph,
                           const struct plan_key *key, const struct plan_options *o,
@@ -88,6 +148,8 @@ sinter_status plan_create(sinter_host *host, const struct native_kind *kind,
                           sinter_error *err)
 {
     sinter_status status = SINTER_OK;
+    struct plan_bans mine = {0};
+    int n_own = bans->n;
     struct plan *p;
     NEW(host, p, 1, err);
     arena_init(&p->arena, host);
@@ -95,26 +157,20 @@ sinter_status plan_create(sinter_host *host, const struct native_kind *kind,
     p->n_thread = o->n_thread;
     *own_ban = false;
     TRY_OUT(graph_live(graph, key->ports, key->all_rows, &p->graph, err));
-    for (;;) {
-        TRY_OUT(plan_round(host, kind, table, o, bans, p, err));
+    TRY_OUT(take_bans(host, graph, p, bans, &mine, err));
+    for (int refused = 0; refused >= 0;) {
+        TRY_OUT(plan_round(host, kind, table, o, &mine, p, err));
         p->n_round++;
-        int refused = plan_full(kind, p);
-        if (refused < 0)
-            break;
-        const struct group *g = p->step[refused].group;
-        if (!g || g->n_node == 1 || p->n_round > PLAN_MAX_ROUND)
-            FAIL_OUT(err, INTERNAL,
-                     "plan of graph %s: step %d (%s) overlaps what is alive and cannot be split",
-                     graph->name, refused, g ? g->variant->label : "convert");
-        if (g->line->bits == BITS_OWN)
-            *own_ban = true;
-        TRY_OUT(add_ban(host, bans, g, err));
-        p->n_ban++;
-        reset_round(p);
+        refused = plan_full(kind, p);
+        if (refused >= 0)
+            TRY_OUT(refuse(host, table, graph, p, refused, &mine, bans, err));
     }
+    TRY_OUT(plan_set_after(kind, p, err));
+    *own_ban = bans->n > n_own;
     *out = p;
-    return SINTER_OK;
+    p = NULL;
 out:
+    host_free(host, mine.ban);
     plan_free(p);
     return status;
 }

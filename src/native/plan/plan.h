@@ -41,6 +41,8 @@ struct plan_step {
     int loop;         /* > 0: steps of one number run as a loop over row tiles */
     bool barrier;     /* before this step */
     int layer;
+    int n_after; /* earlier steps that it must wait for, over bytes and state slots: as few */
+    int *after;  /* as will do, since waiting is transitive; ascending */
 };
 
 struct plan {
@@ -71,6 +73,7 @@ struct plan_options {
     uint64_t offsets_seed;
 };
 
+/* Groups with bits of their own that FULL refused, by node of the whole graph. */
 struct plan_bans {
     int n;
     struct fuse_ban *ban;
@@ -85,10 +88,6 @@ CHECKED sinter_status plan_create(sinter_host *host, const struct native_kind *k
                                   struct plan_bans *bans, bool *own_ban, struct plan **out,
                                   sinter_error *err);
 void plan_free(struct plan *p);
-
-/* Minimal earlier steps that step i must wait for, over bytes and state slots; ascending, at most
- * cap are written, the count is returned. For devices and tests. */
-int plan_after(const struct plan *p, int i, int *after, int cap);
 
 /* One line a step, as `sinter plan` shows it; or JSON. */
 void plan_print(const struct plan *p, struct text_buf *b, bool json);

@@ -27,5 +27,10 @@ void plan_shares(const struct native_kind *kind, struct plan *p);
 void plan_liveness(const struct native_kind *kind, struct plan *p);
 CHECKED sinter_status plan_offsets(struct plan *p, sinter_error *err);
 int plan_full(const struct native_kind *kind, const struct plan *p);
+/* after.c: sets n_after and after of each step. */
+CHECKED sinter_status plan_set_after(const struct native_kind *kind, struct plan *p,
+                                     sinter_error *err);
+/* Must step s come after t (t < s), by itself? For tests. */
+bool plan_conflict(const struct native_kind *kind, const struct plan *p, int s, int t);
 
 #endif

@@ -24,9 +24,8 @@ static const char *step_name(const struct plan *p, const struct plan_step *step)
 
 static void print_after(const struct plan *p, int s, struct text_buf *b, const char *sep)
 {
-    int after[16], n = plan_after(p, s, after, 16);
-    for (int i = 0; i < n; i++)
-        text_buf_printf(b, "%s%d", i ? sep : "", after[i]);
+    for (int i = 0; i < p->step[s].n_after; i++)
+        text_buf_printf(b, "%s%d", i ? sep : "", p->step[s].after[i]);
 }
 
 static void print_writes(const struct plan *p, int s, struct text_buf *b)

@@ -258,8 +258,8 @@ void seq_drop(struct seq *s)
     if (!s)
         return;
     struct state_pool *p = s->pool;
-    if (s->n_open && seq_commit(s, 0, NULL) != SINTER_OK)
-        s->n_open = 0; /* commit of no rows drops all open steps and cannot fail */
+    while (s->n_open && seq_commit(s, 0, NULL) == SINTER_OK)
+        ; /* drops the oldest step and cannot fail */
     for (int i = 0; s->class && i < p->n_class; i++) {
         for (int j = 0; j < s->class[i].n_page; j++)
             counted_drop(&p->class[i].page, s->class[i].page[j]);

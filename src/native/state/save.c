@@ -227,6 +227,11 @@ static sinter_status read_head(const struct seq *s, const void *data, size_t byt
     return SINTER_OK;
 }
 
+static size_t rec_bytes(const struct state_slot *d, const unsigned char *at)
+{
+    return 4 + (get_u32(at) ? (size_t)d->n_row * (size_t)d->d * sizeof(float) : 0);
+}
+
 /* Checks that the body is as long as its slots say, before anything is changed. */
 static sinter_status check_body(const struct seq *s, const struct saved *in, sinter_error *err)
 {
@@ -243,7 +248,7 @@ static sinter_status check_body(const struct seq *s, const struct saved *in, sin
                 return FAIL(err, DATA, "slot %d starts at row %u", i, word);
             need = 4 + (size_t)(in->row1 - (int)word) * kv_row_bytes(p, d);
         } else {
-            need = 4 + (word ? (size_t)d->n_row * (size_t)d->d * sizeof(float) : 0);
+            need = rec_bytes(d, at);
         }
         if (left < need)
             return FAIL(err, DATA, "the saved state ends inside of slot %d", i);
@@ -270,57 +275,112 @@ static const unsigned char *restore_kv(struct seq *s, int slot, const struct sav
     return at;
 }
 
-/* Pages for rows [row0, row1) of each class; windowed ones start where they are needed. */
+/* Does the class need no row before the restored ones? Then its pages start at `first`. */
+static bool starts_anew(const struct state_pool *p, int class, const struct saved *in, int *first)
+{
+    int window = p->class[class].window;
+    *first = in->row1 - window + 1;
+    return window && *first > in->row0;
+}
+
+static int unshared(const struct state_pool *p, const struct seq *s, int class)
+{
+    int n = 0;
+    for (int i = 0; i < s->class[class].n_page; i++)
+        n += p->class[class].page.count[s->class[class].page[i]] == 1;
+    return n;
+}
+
+static sinter_status check_pages(const struct seq *s, const struct saved *in,
+                                 const struct batch_seg *seg, sinter_error *err)
+{
+    const struct state_pool *p = s->pool;
+    for (int i = 0; i < p->n_class; i++) {
+        int first, want = state_pages_wanted(p, seg, i), have = p->class[i].page.n_free;
+        if (starts_anew(p, i, in, &first)) {
+            want = (in->row1 - 1) / p->o.page_rows - first / p->o.page_rows + 1;
+            have += unshared(p, s, i);
+        }
+        if (want > have)
+            return FAIL(err, MEMORY,
+                        "the KV cache is full: the saved state needs %d pages of %d rows, %d are "
+                        "free; close sequences",
+                        want, p->o.page_rows, have);
+    }
+    for (int r = 0; r < p->n_rec; r++)
+        if (rec_n_snap(p, r) > p->rec[r].n_free)
+            return FAIL(err, MEMORY, "no recurrent slots left for a saved state; close sequences");
+    return SINTER_OK;
+}
+
+/* Windowed classes whose old rows nobody can see any more start where the saved rows do. */
 static void set_first_rows(struct seq *s, const struct saved *in)
 {
     struct state_pool *p = s->pool;
     for (int i = 0; i < p->n_class; i++) {
         struct seq_class *c = &s->class[i];
-        int window = p->class[i].window;
-        int first = window && in->row1 - window + 1 > 0 ? in->row1 - window + 1 : 0;
-        if (c->n_page || first < in->row0)
+        int first;
+        if (!starts_anew(p, i, in, &first))
             continue;
+        while (c->n_page)
+            counted_drop(&p->class[i].page, c->page[--c->n_page]);
         c->first_row = first / p->o.page_rows * p->o.page_rows;
         c->valid_row = first;
     }
 }
 
-sinter_status seq_restore(struct seq *s, const void *data, size_t bytes, sinter_error *err)
+/* Opens a step of the saved rows, or changes nothing. */
+static sinter_status open_step(struct seq *s, const struct saved *in, sinter_error *err)
 {
     struct state_pool *p = s->pool;
-    sinter_status status = SINTER_OK;
+    int n_row = in->row1 - in->row0, n_chunk = p->o.n_chunk;
+    struct batch_seg seg = {.seq = s, .n_row = n_row, .n_past = s->n_row};
+    struct batch b = {.n_seg = 1, .n_row = n_row, .seg = &seg};
+    TRY(check_pages(s, in, &seg, err));
+    set_first_rows(s, in);
+    p->o.n_chunk = n_row > n_chunk ? n_row : n_chunk; /* a state may be longer than a step */
+    sinter_status status = state_reserve(p, &b, err);
+    p->o.n_chunk = n_chunk;
+    return status;
+}
+
+static void restore_rec(struct seq *s, int slot, const unsigned char *at)
+{
+    const struct slot_home *h = &s->pool->slot[slot];
+    size_t n = (size_t)h->slot.n_row * (size_t)h->slot.d * sizeof(float);
+    float *dst = seq_rec_write(s, slot, rec_n_snap(s->pool, h->class) - 1);
+    if (get_u32(at))
+        memcpy(dst, at + 4, n);
+    else
+        memset(dst, 0, n);
+}
+
+sinter_status seq_restore(struct seq *s, int n_row, const void *data, size_t bytes,
+                          sinter_error *err)
+{
+    struct state_pool *p = s->pool;
     struct saved in;
     if (s->n_open)
         return FAIL(err, STATE, "cannot restore into a sequence while a step of it is open");
     TRY(read_head(s, data, bytes, &in, err));
+    if (in.row1 - in.row0 != n_row)
+        return FAIL(err, DATA, "the saved state has %d rows where %d belong", in.row1 - in.row0,
+                    n_row);
     TRY(check_body(s, &in, err));
     float *tmp;
     NEW(p->host, tmp, max_head(p), err);
-    struct state_options keep = p->o;
-    struct batch_seg seg = {.seq = s, .n_row = in.row1 - in.row0, .n_past = s->n_row};
-    struct batch b = {.n_seg = 1, .n_row = seg.n_row, .seg = &seg};
-    p->o.n_chunk = in.row1 - in.row0 > p->o.n_chunk ? in.row1 - in.row0 : p->o.n_chunk;
-    set_first_rows(s, &in);
-    status = state_reserve(p, &b, err);
-    p->o = keep;
-    if (status != SINTER_OK)
-        goto out;
+    sinter_status status = open_step(s, &in, err);
     const unsigned char *at = in.at;
-    for (int i = 0; i < p->n_slot; i++) {
+    for (int i = 0; status == SINTER_OK && i < p->n_slot; i++) {
         if (p->slot[i].slot.kind == SLOT_KV) {
             at = restore_kv(s, i, &in, at, tmp);
             continue;
         }
-        size_t n = (size_t)p->slot[i].slot.n_row * (size_t)p->slot[i].slot.d * sizeof(float);
-        float *dst = seq_rec_write(s, i, rec_n_snap(p, p->slot[i].class) - 1);
-        if (get_u32(at))
-            memcpy(dst, at + 4, n);
-        else
-            memset(dst, 0, n);
-        at += 4 + (get_u32(at) ? n : 0);
+        restore_rec(s, i, at);
+        at += rec_bytes(&p->slot[i].slot, at);
     }
-    status = seq_commit(s, seg.n_row, err);
-out:
+    if (status == SINTER_OK)
+        status = seq_commit(s, n_row, err);
     host_free(p->host, tmp);
     return status;
 }

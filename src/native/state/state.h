@@ -52,9 +52,13 @@ CHECKED sinter_status seq_trim(struct seq *s, int n_row, sinter_error *err);
 /* Rows [row0, row1) in one canonical layout, independent of page size and of the device. */
 CHECKED sinter_status seq_save(struct seq *s, int row0, int row1, struct text_buf *out,
                                sinter_error *err);
-CHECKED sinter_status seq_restore(struct seq *s, const void *data, size_t bytes, sinter_error *err);
+/* Refused unless the data holds n_row rows that start at the sequence's end. */
+CHECKED sinter_status seq_restore(struct seq *s, int n_row, const void *data, size_t bytes,
+                                  sinter_error *err);
 
 CHECKED sinter_status state_reserve(struct state_pool *p, const struct batch *b, sinter_error *err);
+/* Is this the youngest open step? */
+bool seq_is_open(const struct seq *s, int n_past, int n_row);
 CHECKED sinter_status seq_commit(struct seq *s, int n_row, sinter_error *err);
 
 /* What kernels see of one sequence's slot. Absolute row r (>= first_row) is in page

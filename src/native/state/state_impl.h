@@ -65,6 +65,8 @@ void counted_hold(struct counted *c, int id);
 void counted_drop(struct counted *c, int id);
 int seq_end(const struct seq *s);                /* committed and open rows */
 void seq_release_from(struct seq *s, int n_row); /* pages past n_row rows go back */
+/* Pages of a class that a step must take. */
+int state_pages_wanted(const struct state_pool *p, const struct batch_seg *g, int class);
 /* Rec slot r's number of snapshots. */
 int rec_n_snap(const struct state_pool *p, int r);
 int rec_max_snap(const struct state_pool *p);

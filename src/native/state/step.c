@@ -33,7 +33,7 @@ static bool must_copy(const struct state_pool *p, const struct seq *s, int class
     return at < c->n_page && p->class[class].page.count[c->page[at]] > 1;
 }
 
-static int pages_wanted(const struct state_pool *p, const struct batch_seg *g, int class)
+int state_pages_wanted(const struct state_pool *p, const struct batch_seg *g, int class)
 {
     const struct seq_class *c = &g->seq->class[class];
     if (!g->n_row)
@@ -48,7 +48,7 @@ static sinter_status check_room(const struct state_pool *p, const struct batch *
     for (int i = 0; i < p->n_class; i++) {
         int64_t want = 0;
         for (int j = 0; j < b->n_seg; j++)
-            want += pages_wanted(p, &b->seg[j], i);
+            want += state_pages_wanted(p, &b->seg[j], i);
         if (want > p->class[i].page.n_free)
             return FAIL(err, MEMORY,
                         "the KV cache is full: the step needs %lld pages of %d rows, %d of %d are "
@@ -78,7 +78,7 @@ static void take_pages(struct state_pool *p, const struct batch_seg *g, int clas
 {
     struct seq_class *c = &g->seq->class[class];
     struct counted *page = &p->class[class].page;
-    int want = pages_wanted(p, g, class);
+    int want = state_pages_wanted(p, g, class);
     if (g->n_row && must_copy(p, g->seq, class, g->n_past)) {
         int at = (g->n_past - c->first_row) / p->o.page_rows, fresh = counted_take(page);
         copy_page(p, class, c->page[at], fresh);
@@ -112,6 +112,12 @@ sinter_status state_reserve(struct state_pool *p, const struct batch *b, sinter_
                 o->fresh[r * rec_max_snap(p) + k] = counted_take(&p->rec[r]);
     }
     return SINTER_OK;
+}
+
+bool seq_is_open(const struct seq *s, int n_past, int n_row)
+{
+    const struct open_step *o = s->n_open ? &s->open[s->n_open - 1] : NULL;
+    return o && o->n_past == n_past && o->n_row == n_row;
 }
 
 /* Pages that no row from n_row on can see go back. */
@@ -174,7 +180,7 @@ sinter_status seq_commit(struct seq *s, int n_row, sinter_error *err)
         keep_fresh(s, &o, back);
     else
         drop_fresh(s, &o, -1);
-    int n_drop = n_row < o.n_row || !n_row ? s->n_open : 1;
+    int n_drop = n_row < o.n_row ? s->n_open : 1;
     for (int i = 1; i < n_drop; i++)
         drop_fresh(s, &s->open[i], -1);
     s->n_row += n_row;

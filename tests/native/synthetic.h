@@ -1,0 +1,128 @@
+/* Graphs made by hand: what no model of ours has yet. Weights are F32. */
+#ifndef TESTS_NATIVE_SYNTHETIC_H
+#define TESTS_NATIVE_SYNTHETIC_H
+
+#include "native/stack.h"
+
+enum { SYN_VOCAB = 64, SYN_D = 32, SYN_KERNEL = 4, SYN_SNAP = 3 };
+
+struct synthetic {
+    struct graph *g;
+    int ids, out_rows, n_tensor;
+};
+
+static inline int syn_weight(struct synthetic *s, const char *name, int n_row, int n_col)
+{
+    struct weight_slice slice = {s->n_tensor++, 0, n_row, n_row, 1, 1};
+    return graph_weight(s->g, name, slice, QUANT_F32, n_row, n_col);
+}
+
+static inline int syn_op(struct synthetic *s, const char *name, enum op op, union attr at, int a,
+                         int b, int c)
+{
+    int n = c >= 0 ? 3 : b >= 0 ? 2 : 1;
+    return graph_add(s->g, name, op, at, n, (int[]){a, b, c});
+}
+
+/* The stream x = embedding of the ids. */
+static inline int syn_start(struct synthetic *s, sinter_host *host, const char *name)
+{
+    OK(graph_create(host, name, &s->g, err));
+    s->g->layer = -1;
+    s->ids = graph_input(s->g, PORT_IDS);
+    s->out_rows = graph_input(s->g, PORT_OUT_ROWS);
+    int e = syn_weight(s, "embed.weight", SYN_VOCAB, SYN_D);
+    return syn_op(s, "embed", OP_EMBED, ATTR_NONE, e, s->ids, -1);
+}
+
+/* Logits of the wanted rows of x. */
+static inline struct graph *syn_end(struct synthetic *s, int x)
+{
+    union attr one = {.MATMUL = {1}};
+    s->g->layer = -1;
+    x = syn_op(s, "out", OP_SELECT_ROWS, ATTR_NONE, x, s->out_rows, -1);
+    x = syn_op(s, "logits", OP_MATMUL, one, x, syn_weight(s, "head.weight", SYN_VOCAB, SYN_D), -1);
+    graph_port(s->g, x, PORT_LOGITS);
+    OK(graph_finish(s->g, err));
+    return s->g;
+}
+
+/* x + conv(x), twice. */
+static inline struct graph *syn_recurrent(sinter_host *host)
+{
+    struct synthetic s = {0};
+    union attr conv = {.CONV1D = {SYN_SNAP}}, one = {.MATMUL = {1}};
+    struct state_slot slot = {
+        .kind = SLOT_REC, .n_row = SYN_KERNEL - 1, .d = SYN_D, .n_snap = SYN_SNAP};
+    char name[64];
+    int x = syn_start(&s, host, "recurrent");
+    for (int l = 0; l < 2; l++) {
+#define NAME(what) (snprintf(name, sizeof name, "blk.%d.%s", l, what), name)
+        s.g->layer = slot.layer = l;
+        int w = syn_weight(&s, NAME("conv.weight"), SYN_D, SYN_KERNEL);
+        int state = graph_slot(s.g, NAME("state"), slot);
+        int y = syn_op(&s, NAME("conv"), OP_CONV1D, conv, x, w, state);
+        syn_op(&s, NAME("state_write"), OP_STATE_WRITE, ATTR_NONE, state, graph_out(s.g, y, 1), -1);
+        w = syn_weight(&s, NAME("mix.weight"), SYN_D, SYN_D);
+        y = syn_op(&s, NAME("mix"), OP_MATMUL, one, y, w, -1);
+        y = syn_op(&s, NAME("act"), OP_TANH, ATTR_NONE, y, -1, -1);
+        x = syn_op(&s, NAME("add"), OP_ADD, ATTR_NONE, x, y, -1);
+#undef NAME
+    }
+    return syn_end(&s, x);
+}
+
+/* x + y0 + y1 + y2: the row `adds`. */
+static inline struct graph *syn_adds(sinter_host *host)
+{
+    struct synthetic s = {0};
+    union attr one = {.MATMUL = {1}};
+    char name[64];
+    int x = syn_start(&s, host, "adds"), y[3];
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "w%d.weight", i);
+        int w = syn_weight(&s, name, SYN_D, SYN_D);
+        snprintf(name, sizeof name, "y%d", i);
+        y[i] = syn_op(&s, name, OP_MATMUL, one, x, w, -1);
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "sum%d", i);
+        x = syn_op(&s, name, OP_ADD, ATTR_NONE, x, y[i], -1);
+    }
+    return syn_end(&s, x);
+}
+
+/* x + v sin(w x)^2: the row `snake`. */
+static inline struct graph *syn_snake(sinter_host *host)
+{
+    struct synthetic s = {0};
+    int x = syn_start(&s, host, "snake");
+    int w = syn_weight(&s, "alpha.weight", 1, SYN_D), v = syn_weight(&s, "beta.weight", 1, SYN_D);
+    int y = syn_op(&s, "scaled", OP_MUL, ATTR_NONE, x, w, -1);
+    y = syn_op(&s, "sin", OP_SIN, ATTR_NONE, y, -1, -1);
+    y = syn_op(&s, "sqr", OP_SQR, ATTR_NONE, y, -1, -1);
+    y = syn_op(&s, "weighted", OP_MUL, ATTR_NONE, y, v, -1);
+    return syn_end(&s, syn_op(&s, "snake", OP_ADD, ATTR_NONE, y, x, -1));
+}
+
+/* Every subject of the tests: the dummies, then the graphs above (ref only). */
+static inline bool subject_at(int i, struct subject *s, bool *ref_only)
+{
+    static const struct subject hand[] = {{.name = "recurrent", .make = syn_recurrent},
+                                          {.name = "adds", .make = syn_adds},
+                                          {.name = "snake", .make = syn_snake}};
+    int n = 0;
+    *s = (struct subject){0};
+    *ref_only = false;
+    while (dummy_small(n, &s->dummy, s->name)) {
+        if (n++ == i)
+            return true;
+    }
+    *ref_only = true;
+    if (i - n >= (int)(sizeof hand / sizeof hand[0]))
+        return false;
+    *s = hand[i - n];
+    return true;
+}
+
+#endif
