@@ -24,8 +24,8 @@ static sinter_status report(struct tool *t, const char *path, sinter_report what
     sinter_engine_options o = {0};
     sinter_model *model;
     sinter_engine *engine = NULL;
-    TRY(model_open(t, path, false, &model));
-    sinter_status status = engine_open(t, model, &o, &engine);
+    TRY(open_model(t, path, false, &model));
+    sinter_status status = open_engine(t, model, &o, &engine);
     if (status == SINTER_OK)
         status = sinter_engine_report(engine, what, a->json, out_write, t, &t->err);
     sinter_engine_free(engine);

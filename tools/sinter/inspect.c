@@ -20,7 +20,7 @@ static sinter_status run(struct tool *t)
     const char *path;
     TRY(model_path(t, a->model, &path));
     TRY(no_more_args(t));
-    TRY(model_open(t, path, a->vocab_only, &model));
+    TRY(open_model(t, path, a->vocab_only, &model));
     sinter_status status = sinter_model_print(model, a->json, out_write, t, &t->err);
     sinter_model_close(model);
     return status;

@@ -183,7 +183,7 @@ static sinter_status work(struct job *j)
         return FAIL(t, LIMIT, "%zu tokens; at most %d", j->n_id, 1 << 24);
     sinter_engine_options o = {
         .n_ctx = (int32_t)j->n_id, .n_chunk = chunk, .type_k = a->type_k, .type_v = a->type_v};
-    TRY(engine_open(t, j->model, &o, &j->engine));
+    TRY(open_engine(t, j->model, &o, &j->engine));
     TRY(sinter_session_create(j->engine, &j->session, &t->err));
     j->last = calloc((size_t)j->info.n_vocab, sizeof *j->last);
     if (!j->last)
@@ -204,7 +204,7 @@ static sinter_status run(struct tool *t)
     sinter_status status;
     TRY_OUT(model_path(t, a->model, &path));
     TRY_OUT(no_more_args(t));
-    TRY_OUT(model_open(t, path, false, &j.model));
+    TRY_OUT(open_model(t, path, false, &j.model));
     sinter_model_describe(j.model, &j.info);
     TRY_OUT(find_ids(&j));
     status = work(&j);

@@ -302,7 +302,7 @@ static void print_row(struct tool *t, const char *flag, const char *value, const
                       const char *def)
 {
     int n = (int)(strlen(flag) + strlen(value) + 1);
-    out_printf(t, "  %s %s%*s%s", flag, value, n < 30 ? 30 - n : 1, "", help);
+    out_printf(t, "  %s %s%*s%s", flag, value, n < 35 ? 35 - n : 1, "", help);
     out_printf(t, def && *def ? " (%s)\n" : "\n", def);
 }
 
@@ -369,7 +369,7 @@ void opt_print_verb(struct tool *t, const struct verb_row *row, bool all)
                       "variable SINTER_NAME gives another default):\n");
         opt_print_host(t, false);
     } else {
-        out_printf(t, "  --help%*s these, and the options that every verb takes\n", 25, "");
+        out_printf(t, "  --help%*sthese, and the options that every verb takes\n", 30, "");
     }
     if (v->examples)
         out_printf(t, "\nexamples:\n%s", v->examples);

@@ -28,7 +28,7 @@ static sinter_status print_steps(struct tool *t, sinter_model *model, sinter_eng
     sinter_engine *engine = NULL;
     sinter_session *session = NULL;
     sinter_status status;
-    TRY_OUT(engine_open(t, model, o, &engine));
+    TRY_OUT(open_engine(t, model, o, &engine));
     TRY_OUT(sinter_session_create(engine, &session, &t->err));
     for (int i = 0; i < 2; i++) {
         int32_t room = sinter_engine_n_ctx(engine) - 1, n = i ? 1 : 8;
@@ -58,7 +58,7 @@ static sinter_status run(struct tool *t)
     const char *path;
     TRY(model_path(t, a->model, &path));
     TRY(no_more_args(t));
-    TRY(model_open(t, path, false, &model));
+    TRY(open_model(t, path, false, &model));
     sinter_status status = a->steps ? print_steps(t, model, &o)
                                     : sinter_plan_print(model, &o, a->json, out_write, t, &t->err);
     sinter_model_close(model);

@@ -96,9 +96,9 @@ static sinter_status run(struct tool *t)
     TRY_OUT(no_more_args(t));
     if (!a->n && !a->p)
         return FAIL(t, USAGE, "nothing to profile: give -n or -p");
-    TRY_OUT(model_open(t, path, false, &model));
+    TRY_OUT(open_model(t, path, false, &model));
     sinter_model_describe(model, &j.info);
-    TRY_OUT(engine_open(t, model, &o, &j.engine));
+    TRY_OUT(open_engine(t, model, &o, &j.engine));
     TRY_OUT(sinter_session_create(j.engine, &j.session, &t->err));
     status = measure(&j);
 out:

@@ -24,12 +24,15 @@ static const struct opt opts[] = {
     OPT_CTX(struct run_args),
     OPT_THREADS,
     OPT_CACHE_TYPES(struct run_args),
-    {"seed", "s", OPT_INT, AT(seed), "N", "0", 0, 9007199254740992.0, "0 = another one each time"},
-    {"temp", NULL, OPT_REAL, AT(temp), "X", "0.8", 0, 100, "0 = always the likeliest token"},
-    {"top-k", NULL, OPT_INT, AT(top_k), "N", "40", 0, INT32_MAX, "of the N likeliest; 0 = all"},
-    {"top-p", NULL, OPT_REAL, AT(top_p), "X", "0.95", 0, 1, "of those that make up X; 1 = all"},
-    {"min-p", NULL, OPT_REAL, AT(min_p), "X", "0.05", 0, 1, "of X times the likeliest and above"},
-    {"repeat-penalty", NULL, OPT_REAL, AT(penalty), "X", "1", 0, 100, "1 = none"},
+    {"seed", "s", OPT_INT, AT(seed), "N", "0", 0, 9007199254740992.0,
+     "of the draws; 0 = another one each time"},
+    {"temp", NULL, OPT_REAL, AT(temp), "X", "0.8", 0, 100, "temperature; 0 = always the likeliest"},
+    {"top-k", NULL, OPT_INT, AT(top_k), "N", "40", 0, INT32_MAX,
+     "choose among the N likeliest; 0 = all"},
+    {"top-p", NULL, OPT_REAL, AT(top_p), "X", "0.95", 0, 1, "among those that make up X; 1 = all"},
+    {"min-p", NULL, OPT_REAL, AT(min_p), "X", "0.05", 0, 1, "among those of X times the likeliest"},
+    {"repeat-penalty", NULL, OPT_REAL, AT(penalty), "X", "1", 0, 100,
+     "of tokens that came lately; 1 = none"},
     {"ignore-eos", NULL, OPT_FLAG, AT(ignore_eos), NULL, NULL, 0, 0, "go on after the end"},
     {"think", NULL, OPT_WORD, AT(think), "on|off", NULL, 0, 0,
      "where the template can: think first"},
@@ -63,7 +66,7 @@ static sinter_status open_all(struct chat *c, const char *path)
     const struct run_args *a = c->args;
     sinter_engine_options o = {.n_ctx = (int32_t)a->ctx, .type_k = a->type_k, .type_v = a->type_v};
     uint64_t start = clock_ns();
-    TRY(model_open(t, path, false, &c->model));
+    TRY(open_model(t, path, false, &c->model));
     c->info.size = sizeof c->info;
     sinter_model_describe(c->model, &c->info);
     c->chat = c->info.has_template && !a->raw;
@@ -72,7 +75,7 @@ static sinter_status open_all(struct chat *c, const char *path)
                     a->raw ? "; leave --raw out" : ", and this model has none");
     if (!c->info.has_template && !a->raw)
         note(t, "the model has no chat template: the text is completed plainly (--raw says so)");
-    TRY(engine_open(t, c->model, &o, &c->engine));
+    TRY(open_engine(t, c->model, &o, &c->engine));
     TRY(sinter_session_create(c->engine, &c->session, &t->err));
     TRY(make_sampler(c));
     if (t->verbose > 0)

@@ -120,7 +120,7 @@ static sinter_status run(struct tool *t)
         return FAIL(t, DATA, "%s: holds a NUL byte; it must be a text file", a->file);
     if (!a->file || a->model || t->n_arg) {
         TRY_OUT(model_path(t, a->model, &path));
-        TRY_OUT(model_open(t, path, true, &model));
+        TRY_OUT(open_model(t, path, true, &model));
     }
     TRY_OUT(no_more_args(t));
     TRY_OUT(make_vars(t, model, &vars));

@@ -98,7 +98,7 @@ static sinter_status run(struct tool *t)
     if (!given)
         status = FAIL(t, USAGE, "give a text: -p TEXT, -f FILE, or on standard input");
     if (given)
-        TRY_OUT(model_open(t, path, true, &model));
+        TRY_OUT(open_model(t, path, true, &model));
     if (given)
         status = print(t, model, &text);
 out:

@@ -322,7 +322,7 @@ static sinter_status no_model(struct tool *t, const char *path)
                 path);
 }
 
-sinter_status model_open(struct tool *t, const char *path, bool vocab_only, sinter_model **out)
+sinter_status open_model(struct tool *t, const char *path, bool vocab_only, sinter_model **out)
 {
     sinter_model_options o = {.size = sizeof o, .vocab_only = vocab_only};
     if (access(path, F_OK) && errno == ENOENT)
@@ -330,7 +330,7 @@ sinter_status model_open(struct tool *t, const char *path, bool vocab_only, sint
     return sinter_model_open(t->host, path, &o, out, &t->err);
 }
 
-sinter_status engine_open(struct tool *t, sinter_model *model, sinter_engine_options *o,
+sinter_status open_engine(struct tool *t, sinter_model *model, sinter_engine_options *o,
                           sinter_engine **out)
 {
     struct bar bar;

@@ -179,9 +179,9 @@ CHECKED sinter_status close_file(struct tool *t, FILE *file, const char *path,
                                  sinter_status so_far);
 /* The model's path: -m, else the first argument (which is then taken away). */
 CHECKED sinter_status model_path(struct tool *t, const char *given, const char **path);
-CHECKED sinter_status model_open(struct tool *t, const char *path, bool vocab_only,
+CHECKED sinter_status open_model(struct tool *t, const char *path, bool vocab_only,
                                  sinter_model **out);
-CHECKED sinter_status engine_open(struct tool *t, sinter_model *model, sinter_engine_options *o,
+CHECKED sinter_status open_engine(struct tool *t, sinter_model *model, sinter_engine_options *o,
                                   sinter_engine **out);
 CHECKED sinter_status no_more_args(struct tool *t);
 /* What an option of the library stands at: given, from the environment, or the default. */

@@ -1,0 +1,353 @@
+"""The program from outside: what goes well, and each kind of bad input with its exit code and message.
+
+Every case is one run of the program; `cli: N/N` counts them. Python's standard library only.
+"""
+import ast
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+PROGRAM, SOURCE = os.environ["SINTER_PROGRAM"], os.environ["SINTER_SOURCE"]
+WORK = os.path.join(os.environ["SINTER_BINARY"], "cli_test.tmp")
+TINY = os.path.join(SOURCE, "tests", "golden", "tiny", "llama.gguf")
+USAGE, DATA, NOT_FOUND, DEVICE, MEMORY, IO = 2, 65, 66, 69, 71, 74
+results = []
+
+
+def work(name, data=None):
+    path = os.path.join(WORK, name)
+    if data is not None:
+        with open(path, "wb") as f:
+            f.write(data)
+    return path
+
+
+def run(*args, stdin=b"", **more):
+    # No stdin is a closed one, so that nothing waits for a terminal.
+    return subprocess.run([PROGRAM, *args], input=stdin, capture_output=True, timeout=300, **more)
+
+
+def case(name, done, code=0, err=None, out=None):
+    """One run: its exit code, what stderr says, what stdout holds."""
+    told, data = done.stderr.decode("utf-8"), done.stdout.decode("utf-8")  # both whole UTF-8
+    good = done.returncode == code
+    good = good and (err is None or re.search(err, told, re.S) is not None)
+    good = good and (code == 0 or told.startswith("sinter: ") or "\nsinter: " in told)
+    if callable(out):
+        try:
+            good = good and bool(out(data))
+        except (ValueError, KeyError, IndexError, TypeError):
+            good = False
+    else:
+        good = good and (out is None or re.search(out, data, re.S) is not None)
+    results.append(good)
+    if not good:
+        print(f"FAIL {name}: exit {done.returncode} (expected {code})\n  args {done.args[1:]}\n"
+              f"  stderr {told[:600]!r}\n  stdout {data[:600]!r}")
+    return done
+
+
+def patched(name, *changes, source="f32.gguf"):
+    """A dummy with bytes replaced by as many others."""
+    with open(work(source), "rb") as f:
+        data = f.read()
+    for old, new in changes:
+        assert len(old) == len(new) and data.count(old) >= 1, (old, data.count(old))
+        data = data.replace(old, new, 1)
+    return work(name, data)
+
+
+def typed(name, tensor, type_id):
+    """The dummy with one tensor's type changed in the header."""
+    with open(work("f32.gguf"), "rb") as f:
+        data = bytearray(f.read())
+    at = data.index(struct.pack("<Q", len(tensor)) + tensor) + 8 + len(tensor)
+    n_dim, = struct.unpack_from("<I", data, at)
+    struct.pack_into("<I", data, at + 4 + 8 * n_dim, type_id)
+    return work(name, bytes(data))
+
+
+def help_cases():
+    case("version", run("--version"), out=r"^sinter \d+\.\d+\.\d+\n$")
+    case("no verb", run(), USAGE, "name a verb")
+    case("help", run("-h"), out="usage: sinter VERB")
+    verbs = re.findall(r"^VERB\((\w+)", open(os.path.join(SOURCE, "tools", "sinter", "verbs.def"),
+                                             encoding="utf-8").read(), re.M)
+    for verb in verbs:
+        case(f"{verb} -h", run(verb, "-h"), out=lambda s: len(s.splitlines()) <= 40 and verb in s)
+        case(f"{verb} --help", run(verb, "--help"), out=r"--threads N.*--backend")
+        case(f"help {verb}", run("help", verb), out=f"sinter {verb}: ")
+    case("options", run("options", "--json"),
+         out=lambda s: {"--threads", "--strict"} <= {o["flag"] for o in json.loads(s)})
+
+
+def usage_cases(model):
+    case("bad verb", run("rnu"), USAGE, "no verb 'rnu'; did you mean run")
+    case("far verb", run("xyzzyplugh"), USAGE, "sinter -h lists them")
+    case("bad flag", run("run", model, "--tmep", "0"), USAGE, "did you mean --temp")
+    case("bad short flag", run("bench", "-cktt", "f16"), USAGE, "did you mean -ctk")
+    case("bad library flag", run("run", model, "--bakend", "cpu"), USAGE, "did you mean --backend")
+    case("far flag", run("run", model, "--qqqqqqqqqqqq"), USAGE, "run --help lists them")
+    case("no value", run("run", model, "-n"), USAGE, "-n needs a value")
+    case("no number", run("run", model, "-n", "many"), USAGE, "not a whole number")
+    case("out of range", run("run", model, "--top-p", "1.5"), USAGE, "out of range; it may be 0 to 1")
+    case("nan", run("run", model, "--temp", "nan"), USAGE, "out of range")
+    case("bad word", run("logits", model, "--ids", "1", "-ctk", "f17"), USAGE, "f32.f16.q8_0")
+    case("bad list", run("bench", "-m", model, "-p", "1,,2"), USAGE, "not a whole number")
+    case("value to a switch", run("run", model, "--raw=1", "x"), USAGE, "takes no value")
+    case("library range", run("plan", model, "--threads", "9999"), USAGE, "out of range")
+    case("too many", run("inspect", model, "more"), USAGE, "one argument too many")
+    case("no model", run("inspect"), USAGE, "path of a .gguf file")
+    case("two texts", run("tokenize", model, "-p", "a", "-f", "b"), USAGE, "give one")
+    case("bad ids", run("logits", model, "--ids", "1,x"), USAGE, "token id, 0 to")
+    case("id too large", run("logits", model, "--ids", "1,99999999"), USAGE, "token id, 0 to")
+    case("no dummy name", run("dummy", "-o", work("x.gguf")), USAGE, "--list")
+    case("bad fusion part", run("fusion", "explian", model), USAGE, "did you mean explain")
+    case("no dummy", run("dummy", "llama-f23", "-o", work("x.gguf")), NOT_FOUND, "llama-f32")
+
+
+def file_cases(model):
+    with open(model, "rb") as f:
+        data = f.read()
+    case("missing file", run("run", work("none.gguf"), "hi"), NOT_FOUND, "no such model; give the path")
+    case("model name", run("run", "llama3:8b", "hi"), NOT_FOUND, r"path of a \.gguf file")
+    case("folder", run("inspect", WORK), IO, "is a directory")
+    case("empty", run("inspect", work("empty.gguf", b"")), DATA, "")
+    case("no GGUF", run("inspect", work("text.gguf", b"hello world, this is text\n" * 40)), DATA,
+         "GGUF")
+    case("truncated header", run("inspect", work("t1.gguf", data[:100])), DATA, "")
+    case("truncated data", run("inspect", work("t2.gguf", data[:-100])), DATA, "")
+    huge = struct.pack("<IIQQ", 0x46554747, 3, 1 << 60, 1 << 60)
+    case("hostile counts", run("inspect", work("h1.gguf", huge)), DATA, "")
+    case("hostile length", run("inspect", work("h2.gguf", data[:24] + b"\xff" * 8 + data[32:])), DATA,
+         "")
+    case("unknown architecture", run("inspect", patched("a.gguf", (
+        b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0zzzzz"))), DATA, "zzzzz")
+    case("unknown tokenizer", run("tokenize", patched("k.gguf", (b"\0gpt2", b"\0gptz")), "-p", "a"),
+         DATA, "gptz")
+    case("unknown pre-tokenizer", run("tokenize", patched("p.gguf", (b"\0smollm", b"\0smollz")), "-p",
+                                      "a"), DATA, "smollz.*pre-tokenizer")
+    case("overridden pre-tokenizer", run("tokenize", work("p.gguf"), "-p", "a", "--pre-tokenizer",
+                                         "smollm", "--ids"), out=r"^\[\d+\]\n$")
+    case("unknown type", run("inspect", typed("y.gguf", b"blk.0.attn_q.weight", 250)), DATA,
+         "attn_q.*250|250.*attn_q")
+    case("unsupported type", run("inspect", typed("z.gguf", b"blk.0.attn_norm.weight", 24)), DATA,
+         "attn_norm.*(I8|24)")
+    case("missing tensor", run("inspect", patched("m.gguf", (b"blk.0.attn_q.weight",
+                                                             b"blk.0.attn_z.weight"))),
+         NOT_FOUND, "blk.0.attn_q.weight is missing")
+    case("optional tensors", run("dummy", "llama-optional", "-o", work("optional.gguf")))
+    extra = patched("e.gguf", (b"rope_freqs.weight", b"rope_freqz.weight"), source="optional.gguf")
+    case("extra tensor", run("inspect", extra), DATA, "rope_freqz.*--skip-tensor")
+    case("extra tensor left out", run("inspect", extra, "--skip-tensor", "rope_freqz.weight"))
+
+
+def context_cases(model):
+    long = "the rain in Spain " * 200
+    case("context too small", run("run", model, "--raw", "-c", "4", "hello world, hello"), DATA,
+         r"prompt has \d+ tokens, the context holds 4")
+    case("prompt too long", run("run", model, "--raw", "-c", "64", long), DATA,
+         r"prompt has \d+ tokens, the context holds 64")
+    case("answer too long", run("run", model, "--raw", "-c", "16", "--temp", "0", "--ignore-eos", "ab"),
+         0, r"fill the context of 16")
+    case("out of memory", run("run", model, "--memory", "1", "-c", "200000", "x"), MEMORY,
+         "--memory")
+    case("plan refuses", run("plan", model, "--memory", "1", "-c", "200000", "--json"), MEMORY, "-c",
+         out=lambda s: json.loads(s)["total"] > 1 << 20)
+    case("no backend", run("run", model, "x", "--backend", "cuda"), DEVICE, "cuda.*cpu")
+    case("cache type", run("run", model, "x", "-ctk", "q8_0"), DATA, "ref")
+    case("strict", run("plan", model, "-c", "100000", "--strict"), 78, "trained")
+
+
+def template_cases(model):
+    talk = work("talk.json", b'[{"role": "user", "content": "Hi \\u00e9"}]')
+    good = work("good.jinja", "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}".encode())
+    case("template", run("template", "-t", good, "--messages", talk, "--bos", "<s>"), out="^<s>Hi é$")
+    case("template of a model", run("template", model, "--messages", talk), out="Hi é")
+    case("messages from stdin", run("template", "-t", good, stdin=b'[{"content": "x"}]'), out="^x$")
+    case("bad template", run("template", "-t", work("bad.jinja", b"{% for x in %}"), "--messages",
+                             talk), DATA, "line 1")
+    case("raising template", run("template", "-t", work("raise.jinja", b"{{ raise_exception('no') }}"),
+                                 "--messages", talk), DATA, "no")
+    case("bad messages", run("template", "-t", good, "--messages", work("bad.json", b"[{]")), DATA, "")
+    case("messages no list", run("template", "-t", good, "--messages", work("o.json", b"{}")), DATA,
+         "list")
+    case("missing template", run("template", "-t", work("none.jinja")), NOT_FOUND, "none.jinja")
+
+
+def output_cases(model):
+    case("unwritable output", run("dummy", "llama-f32", "-o", os.path.join(WORK, "no", "x.gguf")), IO,
+         "cannot be written")
+    case("unwritable logits", run("logits", model, "--ids", "1", "-o", os.path.join(WORK, "no", "x")),
+         IO, "cannot be written")
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            for args in (["inspect", model], ["run", model, "--raw", "-n", "3", "x"]):
+                done = subprocess.run([PROGRAM, *args], stdout=full, stderr=subprocess.PIPE,
+                                      stdin=subprocess.DEVNULL, timeout=300)
+                done.stdout = b""
+                case("full disk", done, IO, "standard output cannot be written")
+        case("full logits", run("logits", model, "--ids", "1,2", "-o", "/dev/full"), IO, "")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([PROGRAM, "inspect", model], stdout=write, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, timeout=300)
+    os.close(write)
+    done.stdout = b""
+    case("pipe closed by its reader", done, IO, "standard output")
+    done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, "dummy", "llama-f32", "-o",
+                           work("closed.gguf")], capture_output=True, timeout=300)
+    case("closed stdout, nothing to write", done)
+    with open(work("closed.gguf"), "rb") as a, open(model, "rb") as b:
+        results.append(a.read() == b.read())
+    done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, "inspect", model],
+                          capture_output=True, timeout=300)
+    case("closed stdout", done, IO, "standard output")
+
+
+def npy(data):
+    assert data[:8] == b"\x93NUMPY\x01\0"
+    n, = struct.unpack_from("<H", data, 8)
+    head = ast.literal_eval(data[10:10 + n].decode())
+    assert head["descr"] == "<f4" and not head["fortran_order"] and (10 + n) % 64 == 0
+    rows, cols = head["shape"]
+    values = struct.unpack_from(f"<{rows * cols}f", data, 10 + n)
+    assert len(data) == 10 + n + 4 * rows * cols
+    return rows, cols, values
+
+
+def logits_cases(model):
+    def logits(name, *args):
+        path = work(name)
+        case(name, run("logits", model, "--ids", "[1, 2, 3, 4, 5]", "-o", path, *args))
+        with open(path, "rb") as f:
+            return npy(f.read())
+
+    base = logits("base.npy")
+    results.append(base[0] == 5 and base[1] > 100)
+    results.append(logits("chunked.npy", "-ub", "2") == base)
+    ref = logits("ref.npy", "--backend", "ref", "-ctk", "f32", "-ctv", "f32")
+    unfused = logits("unfused.npy", "--no-fusion")
+    for other in (ref, unfused):
+        diff = sum((a - b) ** 2 for a, b in zip(other[2], base[2])) / sum(b * b for b in ref[2])
+        results.append(diff < 1e-3)
+    done = run("logits", model, "--ids", "1,2,3,4,5", "-o", "-")
+    results.append(done.returncode == 0 and npy(done.stdout) == base)
+    case("best", run("logits", model, "--ids", "1,2,3,4,5", "--json"),
+         out=lambda s: abs(json.loads(s)[0]["logit"] - max(base[2][-base[1]:])) < 1e-6)
+
+
+def good_cases(model):
+    case("inspect", run("inspect", model), out="general.architecture.*llama")
+    case("inspect json", run("inspect", model, "--json"), out=lambda s: json.loads(s)["file"])
+    case("ids", run("tokenize", model, "-p", "hello"), out=r"^ +\d+  \"")
+    case("tokens json", run("tokenize", model, "--json", stdin="é 漢".encode()),
+         out=lambda s: all("id" in x for x in json.loads(s)))
+    case("no bos", run("tokenize", model, "-p", "a", "--ids", "--no-bos"),
+         out=lambda s: len(json.loads(s)) == 1)
+    spelt = "<|im_end|>"
+    case("special", run("tokenize", model, "-p", spelt, "--ids", "--no-bos"),
+         out=lambda s: len(json.loads(s)) == 1)
+    case("no special", run("tokenize", model, "-p", spelt, "--ids", "--no-bos", "--no-parse-special"),
+         out=lambda s: len(json.loads(s)) > 1)
+    case("plan", run("plan", model), out=r"weights +\d+.*total +\d+")
+    case("plan steps", run("plan", model, "--steps"), out="MATMUL")
+    case("fusion list", run("fusion", "list"), out=r"RMS_NORM\+MUL")
+    case("fusion explain", run("fusion", "explain", model), out=r"attn_norm.*RMS_NORM")
+    case("dummy list", run("dummy", "--list"), out="llama-f32.*--like qwen3-0.6b")
+    case("profile", run("profile", model, "-n", "4"), out="MATMUL")
+    case("profile json", run("profile", model, "-p", "20", "--json"),
+         out=lambda s: sum(r["calls"] for r in json.loads(s)) > 0)
+    bench = ("bench", "-m", model, "-p", "8,16", "-n", "4", "-d", "0,32", "-r", "2", "-o")
+    case("bench md", run(*bench, "md"), out=r"pp8 .*pp16 .*tg4 .*pp8 @ d32.*tg4 @ d32")
+    case("bench csv", run(*bench, "csv"), out=lambda s: len(s.splitlines()) == 7)
+    case("bench json", run(*bench, "json"), out=lambda s: [
+        (r["n_prompt"], r["n_gen"], r["n_depth"]) for r in json.loads(s)] == [
+            (8, 0, 0), (16, 0, 0), (0, 4, 0), (8, 0, 32), (16, 0, 32), (0, 4, 32)])
+
+
+def run_cases(model):
+    raw = ("run", model, "--raw", "-n", "8", "--temp", "0")
+    first = case("raw", run(*raw, "the rain", "in"), out="\n$")
+    case("prompt from stdin", run(*raw, stdin=b"the rain in"),
+         out=lambda s: s.encode() == first.stdout)
+    case("prompt from a file", run(*raw, "-f", work("prompt.txt", b"the rain in")),
+         out=lambda s: s.encode() == first.stdout)
+    case("backends agree", run(*raw, "the rain in", "--cpu-mask", "c"))
+    case("summary", run(*raw, "-v", "the rain"), 0,
+         r"prompt: cached 0, new \d+, .*graphs 1 plans \d+ allocs/token 0 .*fallbacks 0")
+    case("json", run(*raw, "--json", "--ignore-eos", "the"), out=lambda s: json.loads(s)["n_made"] == 8
+         and json.loads(s)["stop"] == "length")
+    case("chat", run("run", model, "-n", "4", "Hello", "-sys", "Be brief."))
+    case("system without template", run("run", model, "--raw", "-sys", "x", "y"), USAGE, "template")
+    case("think", run("run", model, "-n", "1", "--think", "off", "Hello"), 0, "no thinking")
+    case("no template", run("run", work("plain.gguf"), "-n", "4", "Hello"), 0, "completed plainly")
+    case("no utf-8", run("run", model, "-n", "1", stdin=b"ab\xff"), DATA, "not UTF-8 at byte 2")
+    case("empty prompt", run("run", model, "--raw", ""), USAGE, "no tokens")
+    seeded = ("run", model, "--raw", "-n", "12", "--ignore-eos", "--temp", "2", "--top-k", "0",
+              "--min-p", "0", "the")
+    draws = [run(*seeded, "--seed", s).stdout for s in ("7", "7", "8")]
+    results.append(draws[0] == draws[1] != draws[2])
+    text = run(*seeded, "--seed", "7", "--json")
+    word = json.loads(text.stdout)["text"][2:5]
+    case("stop", run(*seeded, "--seed", "7", "--json", "--stop", word),
+         out=lambda s: word not in json.loads(s)["text"] and json.loads(s)["stop"] == "stop text")
+
+
+def vocabulary_cases(model):
+    """A file with a vocabulary and no tensors."""
+    with open(model, "rb") as f:
+        data = f.read()
+    n_kv, = struct.unpack_from("<Q", data, 16)
+    at, sizes = 24, (1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8)
+
+    def skip(at, kind):
+        if kind == 8:
+            return at + 8 + struct.unpack_from("<Q", data, at)[0]
+        if kind == 9:
+            kind, n = struct.unpack_from("<IQ", data, at)
+            at += 12
+            for _ in range(n):
+                at = skip(at, kind)
+            return at
+        return at + sizes[kind]
+
+    for _ in range(n_kv):
+        at += 8 + struct.unpack_from("<Q", data, at)[0]
+        at = skip(at + 4, struct.unpack_from("<I", data, at)[0])
+    vocab = work("vocab.gguf", data[:8] + struct.pack("<Q", 0) + data[16:at])
+    case("vocabulary only", run("tokenize", vocab, "-p", "hello", "--ids"), out=r"^\[\d+")
+    case("vocabulary is no model", run("run", vocab, "hello"), NOT_FOUND, "a vocabulary at most")
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    model = work("f32.gguf")
+    case("dummy", run("dummy", "llama-f32", "-o", model))
+    case("dummy by options", run("dummy", "--arch", "llama", "--kind", "f32", "-o", work("same.gguf")))
+    with open(model, "rb") as a, open(work("same.gguf"), "rb") as b:
+        results.append(a.read() == b.read())
+    patched("plain.gguf", (b"tokenizer.chat_template", b"tokenizer.chat_templatX"))
+    help_cases()
+    usage_cases(model)
+    file_cases(model)
+    context_cases(model)
+    template_cases(model)
+    output_cases(model)
+    logits_cases(model)
+    good_cases(model)
+    run_cases(model)
+    vocabulary_cases(model)
+    case("tiny", run("run", TINY, "-n", "4", "Hello"))
+    print(f"cli: {sum(results)}/{len(results)}")
+    shutil.rmtree(WORK)
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
