@@ -1,4 +1,5 @@
-"""The program from outside: what goes well, and each kind of bad input with its exit code and message.
+"""The program from outside: what goes well, and each kind of bad input, with its exit code
+and message.
 
 Every case is one run of the program; `cli: N/N` counts them. Python's standard library only.
 """
@@ -94,7 +95,8 @@ def usage_cases(model):
     case("far flag", run("run", model, "--qqqqqqqqqqqq"), USAGE, "run --help lists them")
     case("no value", run("run", model, "-n"), USAGE, "-n needs a value")
     case("no number", run("run", model, "-n", "many"), USAGE, "not a whole number")
-    case("out of range", run("run", model, "--top-p", "1.5"), USAGE, "out of range; it may be 0 to 1")
+    case("out of range", run("run", model, "--top-p", "1.5"), USAGE,
+         "out of range; it may be 0 to 1")
     case("nan", run("run", model, "--temp", "nan"), USAGE, "out of range")
     case("bad word", run("logits", model, "--ids", "1", "-ctk", "f17"), USAGE, "f32.f16.q8_0")
     case("bad list", run("bench", "-m", model, "-p", "1,,2"), USAGE, "not a whole number")
@@ -113,7 +115,8 @@ def usage_cases(model):
 def file_cases(model):
     with open(model, "rb") as f:
         data = f.read()
-    case("missing file", run("run", work("none.gguf"), "hi"), NOT_FOUND, "no such model; give the path")
+    case("missing file", run("run", work("none.gguf"), "hi"), NOT_FOUND,
+         "no such model; give the path")
     case("model name", run("run", "llama3:8b", "hi"), NOT_FOUND, r"path of a \.gguf file")
     case("folder", run("inspect", WORK), IO, "is a directory")
     case("empty", run("inspect", work("empty.gguf", b"")), DATA, "")
@@ -123,13 +126,15 @@ def file_cases(model):
     case("truncated data", run("inspect", work("t2.gguf", data[:-100])), DATA, "")
     huge = struct.pack("<IIQQ", 0x46554747, 3, 1 << 60, 1 << 60)
     case("hostile counts", run("inspect", work("h1.gguf", huge)), DATA, "")
-    case("hostile length", run("inspect", work("h2.gguf", data[:24] + b"\xff" * 8 + data[32:])), DATA,
+    case("hostile length", run("inspect", work("h2.gguf", data[:24] + b"\xff" * 8 + data[32:])),
+         DATA,
          "")
     case("unknown architecture", run("inspect", patched("a.gguf", (
         b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0zzzzz"))), DATA, "zzzzz")
     case("unknown tokenizer", run("tokenize", patched("k.gguf", (b"\0gpt2", b"\0gptz")), "-p", "a"),
          DATA, "gptz")
-    case("unknown pre-tokenizer", run("tokenize", patched("p.gguf", (b"\0smollm", b"\0smollz")), "-p",
+    case("unknown pre-tokenizer", run("tokenize", patched("p.gguf", (b"\0smollm", b"\0smollz")),
+         "-p",
                                       "a"), DATA, "smollz.*pre-tokenizer")
     case("overridden pre-tokenizer", run("tokenize", work("p.gguf"), "-p", "a", "--pre-tokenizer",
                                          "smollm", "--ids"), out=r"^\[\d+\]\n$")
@@ -152,11 +157,13 @@ def context_cases(model):
          r"prompt has \d+ tokens, the context holds 4")
     case("prompt too long", run("run", model, "--raw", "-c", "64", long), DATA,
          r"prompt has \d+ tokens, the context holds 64")
-    case("answer too long", run("run", model, "--raw", "-c", "16", "--temp", "0", "--ignore-eos", "ab"),
+    case("answer too long", run("run", model, "--raw", "-c", "16", "--temp", "0", "--ignore-eos",
+         "ab"),
          0, r"fill the context of 16")
     case("out of memory", run("run", model, "--memory", "1", "-c", "200000", "x"), MEMORY,
          "--memory")
-    case("plan refuses", run("plan", model, "--memory", "1", "-c", "200000", "--json"), MEMORY, "-c",
+    case("plan refuses", run("plan", model, "--memory", "1", "-c", "200000", "--json"), MEMORY,
+         "-c",
          out=lambda s: json.loads(s)["total"] > 1 << 20)
     case("no backend", run("run", model, "x", "--backend", "cuda"), DEVICE, "cuda.*cpu")
     case("cache type", run("run", model, "x", "-ctk", "q8_0"), DATA, "ref")
@@ -165,24 +172,30 @@ def context_cases(model):
 
 def template_cases(model):
     talk = work("talk.json", b'[{"role": "user", "content": "Hi \\u00e9"}]')
-    good = work("good.jinja", "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}".encode())
-    case("template", run("template", "-t", good, "--messages", talk, "--bos", "<s>"), out="^<s>Hi é$")
+    good = work("good.jinja",
+    "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}".encode())
+    case("template", run("template", "-t", good, "--messages", talk, "--bos", "<s>"),
+         out="^<s>Hi é$")
     case("template of a model", run("template", model, "--messages", talk), out="Hi é")
     case("messages from stdin", run("template", "-t", good, stdin=b'[{"content": "x"}]'), out="^x$")
     case("bad template", run("template", "-t", work("bad.jinja", b"{% for x in %}"), "--messages",
                              talk), DATA, "line 1")
-    case("raising template", run("template", "-t", work("raise.jinja", b"{{ raise_exception('no') }}"),
+    case("raising template", run("template", "-t", work("raise.jinja",
+         b"{{ raise_exception('no') }}"),
                                  "--messages", talk), DATA, "no")
-    case("bad messages", run("template", "-t", good, "--messages", work("bad.json", b"[{]")), DATA, "")
+    case("bad messages", run("template", "-t", good, "--messages", work("bad.json", b"[{]")),
+         DATA, "")
     case("messages no list", run("template", "-t", good, "--messages", work("o.json", b"{}")), DATA,
          "list")
     case("missing template", run("template", "-t", work("none.jinja")), NOT_FOUND, "none.jinja")
 
 
 def output_cases(model):
-    case("unwritable output", run("dummy", "llama-f32", "-o", os.path.join(WORK, "no", "x.gguf")), IO,
+    case("unwritable output", run("dummy", "llama-f32", "-o", os.path.join(WORK, "no", "x.gguf")),
+         IO,
          "cannot be written")
-    case("unwritable logits", run("logits", model, "--ids", "1", "-o", os.path.join(WORK, "no", "x")),
+    case("unwritable logits", run("logits", model, "--ids", "1", "-o", os.path.join(WORK, "no",
+         "x")),
          IO, "cannot be written")
     if os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
@@ -252,7 +265,8 @@ def good_cases(model):
     spelt = "<|im_end|>"
     case("special", run("tokenize", model, "-p", spelt, "--ids", "--no-bos"),
          out=lambda s: len(json.loads(s)) == 1)
-    case("no special", run("tokenize", model, "-p", spelt, "--ids", "--no-bos", "--no-parse-special"),
+    case("no special", run("tokenize", model, "-p", spelt, "--ids", "--no-bos",
+         "--no-parse-special"),
          out=lambda s: len(json.loads(s)) > 1)
     case("plan", run("plan", model), out=r"weights +\d+.*total +\d+")
     case("plan steps", run("plan", model, "--steps"), out="MATMUL")
@@ -280,7 +294,8 @@ def run_cases(model):
     case("backends agree", run(*raw, "the rain in", "--cpu-mask", "c"))
     case("summary", run(*raw, "-v", "the rain"), 0,
          r"prompt: cached 0, new \d+, .*graphs 1 plans \d+ allocs/token 0 .*fallbacks 0")
-    case("json", run(*raw, "--json", "--ignore-eos", "the"), out=lambda s: json.loads(s)["n_made"] == 8
+    case("json", run(*raw, "--json", "--ignore-eos", "the"),
+         out=lambda s: json.loads(s)["n_made"] == 8
          and json.loads(s)["stop"] == "length")
     case("chat", run("run", model, "-n", "4", "Hello", "-sys", "Be brief."))
     case("system without template", run("run", model, "--raw", "-sys", "x", "y"), USAGE, "template")
@@ -329,7 +344,8 @@ def main():
     os.makedirs(WORK)
     model = work("f32.gguf")
     case("dummy", run("dummy", "llama-f32", "-o", model))
-    case("dummy by options", run("dummy", "--arch", "llama", "--kind", "f32", "-o", work("same.gguf")))
+    case("dummy by options", run("dummy", "--arch", "llama", "--kind", "f32", "-o",
+         work("same.gguf")))
     with open(model, "rb") as a, open(work("same.gguf"), "rb") as b:
         results.append(a.read() == b.read())
     patched("plain.gguf", (b"tokenizer.chat_template", b"tokenizer.chat_templatX"))
