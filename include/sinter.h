@@ -351,7 +351,7 @@ typedef enum sinter_report {
     SINTER_REPORT_FUSION,       /* counters of the device */
     SINTER_REPORT_FUSION_LIST,  /* the table with this backend's lines */
     SINTER_REPORT_FUSION_WHY,   /* explain: per node what matched, and what did not, and why */
-    SINTER_REPORT_PROFILE       /* time per row, sorted */
+    SINTER_REPORT_PROFILE       /* time per row since the last such report, sorted */
 } sinter_report;
 SINTER_CHECKED sinter_status sinter_engine_report(sinter_engine *engine, sinter_report what,
                                                   bool json, sinter_write_fn write, void *ctx,

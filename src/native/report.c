@@ -2,6 +2,7 @@
 #include "native/device.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int at_least(int a, int b)
 {
@@ -122,6 +123,7 @@ sinter_status native_report(struct device *d, struct exec *x, enum device_report
         break;
     case DEVICE_PROFILE:
         TRY(profile(d, x, b, json, err));
+        memset(x->prof, 0, ((size_t)x->table->n_variant + 1) * sizeof *x->prof); /* starts anew */
         break;
     }
     return SINTER_OK;
