@@ -74,7 +74,7 @@ static sinter_status open_all(struct chat *c, const char *path)
         return FAIL(t, USAGE, "a system prompt (-sys) needs a chat template%s",
                     a->raw ? "; leave --raw out" : ", and this model has none");
     if (!c->info.has_template && !a->raw)
-        note(t, "the model has no chat template: the text is completed plainly (--raw says so)");
+        note(t, "the model has no chat template: the text is completed plainly (as with --raw)");
     TRY(open_engine(t, c->model, &o, &c->engine));
     TRY(sinter_session_create(c->engine, &c->session, &t->err));
     TRY(make_sampler(c));
