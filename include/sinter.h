@@ -229,8 +229,8 @@ SINTER_CHECKED sinter_status sinter_engine_create(sinter_model *model,
 SINTER_API void sinter_engine_free(sinter_engine *engine);
 SINTER_API int32_t sinter_engine_n_ctx(const sinter_engine *engine);
 
-/* What a step of n_row tokens behind n_past others does for its last row's logits: bytes of matrices
- * and of K and V, each read once (experts: those of one token); multiply-adds with matrices. */
+/* What a step of n_row tokens behind n_past others does for its last row's logits: bytes of weights
+ * and of K and V, each read once (experts: those of one token); multiply-adds with weights. */
 typedef struct sinter_cost {
     uint64_t weight_bytes, kv_bytes, macs;
 } sinter_cost;
