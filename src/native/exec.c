@@ -1,6 +1,7 @@
 /* Plans by key, buffers, and the running of a step: one parallel region, a barrier where the plan
  * has one. A cancelled step still passes its barriers, so that threads never part. */
 #include "native/exec.h"
+#include "native/profile.h"
 
 #include <string.h>
 
@@ -77,7 +78,7 @@ sinter_status exec_create(sinter_host *host, const struct native_kind *kind,
     NEW_OUT(host, x->row_abs, o->n_chunk + 1, err);
     NEW_OUT(host, x->out_row, o->n_chunk + 1, err);
     NEW_OUT(host, x->bad, o->n_chunk + 1, err);
-    NEW_OUT(host, x->prof, table->n_variant + 1, err);
+    NEW_OUT(host, x->prof, table->n_variant + PROFILE_N_MORE, err);
     TRY_OUT(exec_need(host, kind, table, graph, o, &need, err));
     TRY_OUT(fit_memory(x, &need, err));
     *out = x;
@@ -306,14 +307,14 @@ static int run_loop(struct exec *x, struct call *c, int s)
     return end;
 }
 
-static void count_step(struct exec *x, const struct plan_step *step, uint64_t start)
+/* Steps [s, last] have run: counters, and the time of a loop to its first step. */
+static void count_steps(struct exec *x, int s, int last, uint64_t start)
 {
-    int id = step->group ? step->group->variant->id : x->table->n_variant;
-    if (x->o.stats && step->group)
-        fuse_stats_executed(x->o.stats, step->group);
-    if (x->o.profile) {
-        x->prof[id].ns += host_clock_ns(x->host) - start;
-        x->prof[id].calls++;
+    for (; s <= last; s++) {
+        if (x->o.stats && x->cur->step[s].group)
+            fuse_stats_executed(x->o.stats, x->cur->step[s].group);
+        if (x->o.profile)
+            start = profile_step(x, &x->cur->step[s], start);
     }
 }
 
@@ -342,9 +343,12 @@ static void run_steps(struct exec *x, int thread, int n_thread, int first, int e
                      .tile1 = -1};
     for (int s = first; s < end; s++) {
         const struct plan_step *step = &p->step[s];
-        uint64_t start = x->o.profile && thread == 0 ? host_clock_ns(x->host) : 0;
+        bool timed = x->o.profile && thread == 0;
+        uint64_t start = timed ? host_clock_ns(x->host) : 0;
         if (step->barrier && !x->o.serial)
             pool_barrier(x->pool);
+        if (timed && step->barrier)
+            start = profile_wait(x, start);
         cancelled = cancelled || is_cancelled(x);
         if (cancelled)
             continue;
@@ -357,11 +361,9 @@ static void run_steps(struct exec *x, int thread, int n_thread, int first, int e
             last = run_loop(x, &c, s);
         else
             step->group->line->run(&c);
-        for (; thread == 0 && s < last; s++)
-            count_step(x, &p->step[s], start);
-        s = last;
         if (thread == 0)
-            count_step(x, &p->step[s], start);
+            count_steps(x, s, last, start);
+        s = last;
     }
 }
 

@@ -51,10 +51,6 @@ struct exec_options {
     uint64_t offsets_seed;
 };
 
-struct exec_prof {
-    uint64_t ns, calls;
-};
-
 enum { EXEC_MAX_PLAN = 24 };
 struct exec {
     sinter_host *host;
@@ -76,7 +72,7 @@ struct exec {
     size_t scratch_bytes, scratch_each;
     char *shared;
     size_t shared_bytes;
-    struct exec_prof *prof; /* [n_variant + 1]; the last is converts */
+    struct exec_prof *prof; /* profile.h */
     struct exec_own *own;   /* OWN groups seen, by output name: exact mode */
     size_t own_cap;
     int n_own;

@@ -1,79 +1,109 @@
-/* Work of a plan step: matrices are read once a call, the cache once per sequence and step (a GQA
- * group shares it), looked-up rows once each. Multiply-adds of matrices and attention only. */
+/* Time and work per row of the fusion table. */
 #include "native/profile.h"
 
-static uint64_t axis_rows(const struct exec *x, const struct value *v)
+#include <stdlib.h>
+#include <string.h>
+
+static struct exec_prof *more(struct exec *x, int which)
 {
-    const int n[] = {
-        [AXIS_TOK] = x->n_tok, [AXIS_OUT] = x->n_out, [AXIS_SEQ] = x->batch->n_seg, [AXIS_ONE] = 1};
-    return (uint64_t)n[v->shape.axis] * (uint64_t)v->shape.mult;
+    return &x->prof[x->table->n_variant + which];
 }
 
-static const struct weight *weight_of(const struct exec *x, const struct node *n, int at)
+static void add(struct exec_prof *p, uint64_t ns)
 {
-    return &x->weights->weight[x->cur->graph->value[n->in[at]].index];
+    p->ns += ns;
+    p->calls++;
 }
 
-/* The operand of this role, -1 if there is none. */
-static int operand(const struct node *n, char role)
+uint64_t profile_wait(struct exec *x, uint64_t start)
 {
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && graph_role(n, i) == role)
-            return i;
-    return -1;
+    uint64_t now = host_clock_ns(x->host);
+    add(more(x, PROFILE_BARRIER), now - start);
+    return now;
 }
 
-static void add_matrix(const struct exec *x, const struct node *n, int at, struct step_work *w)
+/* What the running step is to cost_add: all sequences as one, behind their longest past. */
+static struct cost_step step_of(const struct exec *x)
 {
-    const struct weight *m = weight_of(x, n, at);
-    uint64_t rows = axis_rows(x, &x->cur->graph->value[n->out[0]]);
-    bool by_id = operand(n, 'i') >= 0;
-    uint64_t used = by_id && rows < (uint64_t)m->n_mat ? rows : (uint64_t)m->n_mat;
-    w->bytes += (by_id ? used : 1) * m->mat_bytes;
-    w->macs += rows * (uint64_t)m->n_row * (uint64_t)m->n_col;
-}
-
-/* Keys that the rows of the step see: sum over sequences and rows, and the longest per sequence. */
-static void add_attention(const struct exec *x, const struct node *n, int state,
-                          struct step_work *w)
-{
-    const struct graph *g = x->cur->graph;
-    bool makes_scores = g->value[n->out[0]].kind == VALUE_SCORE;
-    const struct value *heads = &g->value[makes_scores ? n->in[0] : n->out[0]];
-    const struct state_slot *slot = &g->slot[g->value[n->in[state]].index];
-    uint64_t d = (uint64_t)(makes_scores ? slot->d_k : slot->d_v), seen = 0, read = 0;
-    for (int i = 0; i < x->batch->n_seg; i++) {
-        const struct batch_seg *s = &x->batch->seg[i];
-        int most = 0;
-        for (int r = 0; r < s->n_row; r++) {
-            int keys = s->n_past + r + 1;
-            keys = slot->window && keys > slot->window ? slot->window : keys;
-            seen += (uint64_t)keys;
-            most = keys > most ? keys : most;
+    struct cost_step s = {.n_tok = x->n_tok,
+                          .n_out = x->n_out,
+                          .n_seq = x->batch->n_seg,
+                          .n_past = x->n_key - x->n_tok,
+                          .type_k = QUANT_F16,
+                          .type_v = QUANT_F16};
+    if (s.n_past < 0)
+        s.n_past = 0;
+    for (int i = 0; i < x->cur->graph->n_slot && x->batch->n_seg; i++)
+        if (x->cur->graph->slot[i].kind == SLOT_KV) {
+            struct kv_view v = seq_kv(x->batch->seg[0].seq, i);
+            s.type_k = v.type_k;
+            s.type_v = v.type_v;
+            break;
         }
-        read += (uint64_t)most;
-    }
-    if (heads->shape.axis == AXIS_OUT && x->n_tok)
-        seen = seen * (uint64_t)x->n_out / (uint64_t)x->n_tok;
-    w->macs += seen * (uint64_t)heads->shape.n_head * d;
-    w->bytes += read * (uint64_t)slot->n_head_kv * d * 2;
+    return s;
 }
 
-struct step_work step_work(const struct exec *x, const struct plan_step *step)
+uint64_t profile_step(struct exec *x, const struct plan_step *step, uint64_t start)
 {
-    struct step_work w = {0, 0};
-    for (int i = 0; step->group && i < step->group->n_node; i++) {
-        const struct node *n = &x->cur->graph->node[step->group->node[i]];
-        int matrix = operand(n, 'w'), table = operand(n, 'e'), state = operand(n, 's');
-        bool scores = operand(n, 'c') >= 0 || x->cur->graph->value[n->out[0]].kind == VALUE_SCORE;
-        if (matrix >= 0)
-            add_matrix(x, n, matrix, &w);
-        if (scores && state >= 0)
-            add_attention(x, n, state, &w);
-        if (table >= 0)
-            w.bytes +=
-                axis_rows(x, &x->cur->graph->value[n->out[0]]) *
-                (weight_of(x, n, table)->mat_bytes / (uint64_t)weight_of(x, n, table)->n_row);
+    uint64_t now = host_clock_ns(x->host);
+    const struct group *g = step->group;
+    struct exec_prof *p = g ? &x->prof[g->variant->id] : more(x, PROFILE_CONVERT);
+    struct cost_step cost = step_of(x);
+    add(p, now - start);
+    for (int i = 0; g && i < g->n_node; i++)
+        cost_add(x->cur->graph, &x->cur->graph->node[g->node[i]], &cost, &p->cost);
+    return now;
+}
+
+struct row {
+    const char *label;
+    const struct exec_prof *p;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    uint64_t x = ((const struct row *)a)->p->ns, y = ((const struct row *)b)->p->ns;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void print_row(const struct row *r, uint64_t total, bool json, bool first,
+                      struct text_buf *b)
+{
+    const struct exec_prof *p = r->p;
+    double ns = p->ns ? (double)p->ns : 1;
+    text_buf_printf(
+        b,
+        json ? "%s{\"label\":\"%s\",\"calls\":%llu,\"ms\":%.3f,\"share\":%.4f,"
+               "\"us_per_call\":%.3f,\"gb_per_s\":%.3f,\"gmac_per_s\":%.3f}"
+             : "%s%-28s %9llu %11.3f %6.1f%% %9.2f %8.2f %8.2f\n",
+        json && !first ? "," : "", r->label, (unsigned long long)p->calls, ns * 1e-6,
+        (json ? 1 : 100) * ns / (double)(total ? total : 1), ns * 1e-3 / (double)p->calls,
+        (double)(p->cost.weight_bytes + p->cost.kv_bytes) / ns, (double)p->cost.macs / ns);
+}
+
+sinter_status profile_print(struct exec *x, struct text_buf *b, bool json, sinter_error *err)
+{
+    static const char *const names[] = {
+        [PROFILE_CONVERT] = "(to int8)", [PROFILE_BARRIER] = "(waiting at barriers)"};
+    int n_all = x->table->n_variant + PROFILE_N_MORE, n = 0;
+    uint64_t total = 0;
+    struct row *row;
+    NEW(x->host, row, n_all, err);
+    for (int i = 0; i < n_all; i++) {
+        const char *label =
+            i < x->table->n_variant ? x->table->variant[i].label : names[i - x->table->n_variant];
+        if (x->prof[i].calls)
+            row[n++] = (struct row){label, &x->prof[i]};
+        total += x->prof[i].ns;
     }
-    return w;
+    qsort(row, (size_t)n, sizeof *row, by_time);
+    text_buf_printf(b, json ? "[" : "%-28s %9s %11s %7s %9s %8s %8s\n", "row", "calls", "ms",
+                    "share", "us/call", "GB/s", "GMAC/s");
+    for (int i = 0; i < n; i++)
+        print_row(&row[i], total, json, i == 0, b);
+    if (json)
+        text_buf_printf(b, "]\n");
+    host_free(x->host, row);
+    memset(x->prof, 0, (size_t)n_all * sizeof *x->prof);
+    return SINTER_OK;
 }

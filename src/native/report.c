@@ -1,5 +1,6 @@
 /* What a native device tells: bytes, plans, counters, explanations, profile. */
 #include "native/device.h"
+#include "native/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,49 +63,6 @@ static sinter_status explain(struct device *d, const struct exec *x, struct text
     return SINTER_OK;
 }
 
-struct prof_row {
-    const char *label;
-    uint64_t ns, calls;
-};
-
-static int by_time(const void *a, const void *b)
-{
-    const struct prof_row *x = a, *y = b;
-    return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
-}
-
-static sinter_status profile(const struct device *d, const struct exec *x, struct text_buf *b,
-                             bool json, sinter_error *err)
-{
-    struct prof_row *row;
-    uint64_t total = 0;
-    int n = 0;
-    NEW(d->host, row, d->table->n_variant + 1, err);
-    for (int i = 0; i <= d->table->n_variant; i++) {
-        if (!x->prof[i].calls)
-            continue;
-        const char *label = i < d->table->n_variant ? d->table->variant[i].label : "(to int8)";
-        row[n++] = (struct prof_row){label, x->prof[i].ns, x->prof[i].calls};
-        total += x->prof[i].ns;
-    }
-    qsort(row, (size_t)n, sizeof *row, by_time);
-    text_buf_printf(b, json ? "[" : "%-28s %10s %12s %7s %10s\n", "row", "calls", "ms", "share",
-                    "us/call");
-    for (int i = 0; i < n; i++)
-        text_buf_printf(b,
-                        json ? "%s{\"label\":\"%s\",\"calls\":%llu,\"ms\":%.3f,\"share\":%.4f,"
-                               "\"us_per_call\":%.3f}"
-                             : "%s%-28s %10llu %12.3f %6.1f%% %10.2f\n",
-                        json && i ? "," : "", row[i].label, (unsigned long long)row[i].calls,
-                        (double)row[i].ns * 1e-6,
-                        (json ? 1 : 100) * (double)row[i].ns / (double)total,
-                        (double)row[i].ns * 1e-3 / (double)row[i].calls);
-    if (json)
-        text_buf_printf(b, "]\n");
-    host_free(d->host, row);
-    return SINTER_OK;
-}
-
 sinter_status native_report(struct device *d, struct exec *x, enum device_report what, bool json,
                             struct text_buf *b, sinter_error *err)
 {
@@ -122,8 +80,7 @@ sinter_status native_report(struct device *d, struct exec *x, enum device_report
         TRY(explain(d, x, b, json, err));
         break;
     case DEVICE_PROFILE:
-        TRY(profile(d, x, b, json, err));
-        memset(x->prof, 0, ((size_t)x->table->n_variant + 1) * sizeof *x->prof); /* starts anew */
+        TRY(profile_print(x, b, json, err));
         break;
     }
     return SINTER_OK;
