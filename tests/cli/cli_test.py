@@ -289,7 +289,7 @@ def run_cases(model):
     first = case("raw", run(*raw, "the rain", "in"), out="\n$")
     case("prompt from stdin", run(*raw, stdin=b"the rain in"),
          out=lambda s: s.encode() == first.stdout)
-    case("prompt from a file", run(*raw, "-f", work("prompt.txt", b"the rain in")),
+    case("prompt from a file", run(*raw, "-f", work("prompt.txt", b"the rain in\n")),
          out=lambda s: s.encode() == first.stdout)
     case("backends agree", run(*raw, "the rain in", "--cpu-mask", "c"))
     case("summary", run(*raw, "-v", "the rain"), 0,
@@ -301,6 +301,7 @@ def run_cases(model):
     case("system without template", run("run", model, "--raw", "-sys", "x", "y"), USAGE, "template")
     case("think", run("run", model, "-n", "1", "--think", "off", "Hello"), 0, "no thinking")
     case("no template", run("run", work("plain.gguf"), "-n", "4", "Hello"), 0, "completed plainly")
+    case("strict", run("run", model, "-n", "1", "--think", "off", "Hello", "--strict"), 78, "thinking")
     case("no utf-8", run("run", model, "-n", "1", stdin=b"ab\xff"), DATA, "not UTF-8 at byte 2")
     case("empty prompt", run("run", model, "--raw", ""), USAGE, "no tokens")
     seeded = ("run", model, "--raw", "-n", "12", "--ignore-eos", "--temp", "2", "--top-k", "0",

@@ -75,7 +75,7 @@ static sinter_status check_think(struct chat *c)
     TRY_OUT(render(c, &probe, "on", &on, &n_on));
     TRY_OUT(render(c, &probe, "off", &off, &n_off));
     if (n_on == n_off && !memcmp(on, off, n_on))
-        note(c->t, "the template knows no thinking: --think has no effect");
+        status = warn(c->t, "the template knows no thinking: --think has no effect");
 out:
     text_free(&probe);
     sinter_free(c->t->host, on);
@@ -92,9 +92,7 @@ sinter_status chat_start(struct chat *c)
     chat_clear(c);
     if (c->args->think && c->chat)
         return check_think(c);
-    if (c->args->think)
-        note(c->t, "without a chat template --think has no effect");
-    return SINTER_OK;
+    return c->args->think ? warn(c->t, "without a chat template --think has no effect") : SINTER_OK;
 }
 
 void chat_end(struct chat *c)

@@ -15,7 +15,7 @@ static const struct opt opts[] = {
     {"prompt", "p", OPT_TEXT, AT(prompt), "TEXT", NULL, 0, 0,
      "the prompt; else arguments or stdin"},
     {"file", "f", OPT_TEXT, AT(file), "FILE", NULL, 0, 0,
-     "read the prompt from a file; - is stdin"},
+     "read the prompt from a file, but its last newline; - is stdin"},
     {"system-prompt", "sys", OPT_TEXT, AT(system), "TEXT", NULL, 0, 0,
      "what the model is told first"},
     {"raw", NULL, OPT_FLAG, AT(raw), NULL, NULL, 0, 0, "complete the text as it is, no template"},
@@ -74,7 +74,8 @@ static sinter_status open_all(struct chat *c, const char *path)
         return FAIL(t, USAGE, "a system prompt (-sys) needs a chat template%s",
                     a->raw ? "; leave --raw out" : ", and this model has none");
     if (!c->info.has_template && !a->raw)
-        note(t, "the model has no chat template: the text is completed plainly (as with --raw)");
+        TRY(warn(t, "the model has no chat template: the text is completed plainly (as with "
+                    "--raw)"));
     TRY(open_engine(t, c->model, &o, &c->engine));
     TRY(sinter_session_create(c->engine, &c->session, &t->err));
     TRY(make_sampler(c));
@@ -114,8 +115,12 @@ static sinter_status summary(struct chat *c)
 static sinter_status find_prompt(struct chat *c, struct text *prompt, bool *given)
 {
     struct tool *t = c->t;
-    if (!t->n_arg)
-        return prompt_text(t, c->args->prompt, c->args->file, prompt, given);
+    if (!t->n_arg) {
+        TRY(prompt_text(t, c->args->prompt, c->args->file, prompt, given));
+        if (*given && !c->args->prompt && prompt->n && prompt->v[prompt->n - 1] == '\n')
+            prompt->v[--prompt->n] = 0; /* an editor's or echo's, not the writer's */
+        return SINTER_OK;
+    }
     if (c->args->prompt || c->args->file)
         return FAIL(t, USAGE, "'%s' is one prompt too many beside %s", t->arg[0],
                     c->args->prompt ? "-p" : "-f");

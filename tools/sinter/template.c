@@ -40,10 +40,11 @@ static sinter_status add_json(struct tool *t, const char *path, const char *what
     if (status == SINTER_OK && !json)
         status = FAIL(t, DATA, "%s: line %d, column %d: %s; it must be JSON", path, why.line,
                       why.column, why.text);
-    else if (status == SINTER_OK && !json_is_array(json))
-        status = FAIL(t, DATA, "%s: %s must be a JSON list", path, what);
     json_decref(json);
 #endif
+    const char *first = text.v ? text.v + strspn(text.v, " \t\r\n") : "";
+    if (status == SINTER_OK && *first != '[')
+        status = FAIL(t, DATA, "%s: %s must be a JSON list", path, what);
     text_puts(vars, ",\"");
     text_puts(vars, what);
     text_puts(vars, "\":");

@@ -376,3 +376,14 @@ const char *host_value(const struct tool *t, const char *name)
             value = o.def;
     return value ? value : "";
 }
+
+sinter_status warn(struct tool *t, const char *text)
+{
+    static const char *const yes[] = {"1", "on", "true", "yes"};
+    const char *strict = host_value(t, "strict");
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+        if (!strcmp(strict, yes[i]))
+            return FAIL(t, STRICT, "%s", text);
+    note(t, "%s", text);
+    return SINTER_OK;
+}

@@ -146,6 +146,9 @@ bool out_flush(struct tool *t);
 /* A line on stderr, but with -q. */
 void note(struct tool *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* A note, or with --strict an error. */
+CHECKED sinter_status warn(struct tool *t, const char *text);
+
 /* Growing text of the program. Out of memory: `failed` sticks. */
 struct text {
     char *v;
