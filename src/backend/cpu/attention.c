@@ -18,17 +18,19 @@ enum { MAX_QUERY = 48 }; /* queries of a work item */
 struct work {
     const struct cpu_isa *isa;
     struct cpu_tile tile;
-    int d_k, d_v, n_head;        /* of the query value */
-    int group;                   /* query heads per KV head */
+    int d_k, d_v, n_head; /* of the query value */
+    int group;            /* query heads per KV head */
     float scale, cap;
     int window;
-    float *q, *s;                /* [MAX_QUERY][d_k], [MAX_QUERY][64] */
-    float *part, *sum;           /* [MAX_QUERY][d_v]: of this partial, of all before */
+    float *q, *s;      /* [MAX_QUERY][d_k], [MAX_QUERY][64] */
+    float *part, *sum; /* [MAX_QUERY][d_v]: of this partial, of all before */
     float *max_p, *l_p, *max_s, *l_s, *corr;
 };
 
 /* One item: heads [head, head + n_head) of one KV head, rows [row, row + n_row) of a segment. */
-struct item { int seg, head_kv, head, n_head, row, n_row, first; }; /* first: its absolute row */
+struct item {
+    int seg, head_kv, head, n_head, row, n_row, first;
+}; /* first: its absolute row */
 
 static size_t floats_needed(int d_k, int d_v)
 {
@@ -55,9 +57,14 @@ static struct work work_of(const struct call *c)
     const struct node *qk = group_node(c->graph, c->group, OP_QK);
     const struct value *x = val(c, X, 0);
     const struct state_slot *slot = &c->graph->slot[val(c, S, 0)->index];
-    struct work w = { .isa = call_isa(c), .d_k = slot->d_k, .d_v = slot->d_v,
-                      .n_head = x->shape.n_head, .group = x->shape.n_head / slot->n_head_kv,
-                      .scale = qk->at.QK.scale, .cap = qk->at.QK.cap, .window = qk->at.QK.window };
+    struct work w = {.isa = call_isa(c),
+                     .d_k = slot->d_k,
+                     .d_v = slot->d_v,
+                     .n_head = x->shape.n_head,
+                     .group = x->shape.n_head / slot->n_head_kv,
+                     .scale = qk->at.QK.scale,
+                     .cap = qk->at.QK.cap,
+                     .window = qk->at.QK.window};
     char *at = c->scratch;
     w.q = take(&at, (size_t)MAX_QUERY * (size_t)w.d_k);
     w.s = take(&at, (size_t)MAX_QUERY * CPU_KEYS);
@@ -97,7 +104,8 @@ static void tile_step(const struct work *w, const struct item *it, int key)
     }
     for (int i = 0; i < it->n_row; i++) {
         const int r = it->first + i, lo = first_key(w, r);
-        const int k0 = lo > key ? lo - key : 0, k1 = r - key + 1 < CPU_KEYS ? r - key + 1 : CPU_KEYS;
+        const int k0 = lo > key ? lo - key : 0,
+                  k1 = r - key + 1 < CPU_KEYS ? r - key + 1 : CPU_KEYS;
         if (k0 < k1)
             attend(w, i * it->n_head, it->n_head, k0, k1);
     }
@@ -140,7 +148,8 @@ static void run_item(const struct call *c, struct work *w, const struct item *it
         const size_t row = (size_t)(it->row + i / it->n_head);
         const size_t head = (size_t)(it->head + i % it->n_head);
         memcpy(w->q + (size_t)i * (size_t)w->d_k,
-               x + (row * (size_t)w->n_head + head) * (size_t)w->d_k, (size_t)w->d_k * sizeof *w->q);
+               x + (row * (size_t)w->n_head + head) * (size_t)w->d_k,
+               (size_t)w->d_k * sizeof *w->q);
     }
     for (int key = first_key(w, it->first) / CPU_PART * CPU_PART; key <= last; key += CPU_PART) {
         begin(w, m, w->max_p, w->l_p, w->part);
@@ -155,7 +164,8 @@ static void run_item(const struct call *c, struct work *w, const struct item *it
 }
 
 /* Columns [col.lo, col.hi) of the item's rows go out. */
-static void store(const struct call *c, const struct work *w, const struct item *it, struct span col)
+static void store(const struct call *c, const struct work *w, const struct item *it,
+                  struct span col)
 {
     for (int i = 0; i < it->n_row * it->n_head; i++) {
         float *y = w->sum + (size_t)i * (size_t)w->d_v;
@@ -206,6 +216,6 @@ void cpu_attention(const struct call *c)
         n = w.group - head % w.group;
         n = n < head_end - head ? n : head_end - head;
         n = n < MAX_QUERY ? n : MAX_QUERY;
-        run_heads(c, &w, (struct item){ .head_kv = head / w.group, .head = head, .n_head = n }, col);
+        run_heads(c, &w, (struct item){.head_kv = head / w.group, .head = head, .n_head = n}, col);
     }
 }

@@ -1,8 +1,8 @@
 /* Attention over tiles of 64 keys, over vec.h; included once per level. A query's score is one fma
  * chain ascending over d; a value column is one fma chain ascending over the keys of the tile; the
  * sum of weights has 16 partials (key mod 16) and a fixed tree. */
-#include "backend/cpu/functions.h"
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/functions.h"
 
 #if defined(__AVX512F__)
 enum { QT = 6, VT = 4 };
@@ -50,7 +50,7 @@ INLINE void qk_tile(float *s, const float *q, const float *k, int d_k, const int
         TILE_REST(1, m, call)                                                                      \
     } while (0)
 #define TILE_REST(n, m, call)                                                                      \
-    if ((n) < QT && (m) - i_ == (n)) {                                                             \
+    if ((n) < QT && (m)-i_ == (n)) {                                                               \
         enum { NQ = (n) < QT ? (n) : 1 };                                                          \
         const int at = i_;                                                                         \
         call;                                                                                      \
@@ -163,9 +163,11 @@ static void attn_pv(float *o, const float *s, const float *corr, const float *v,
 {
     int d = 0;
     for (; d + VT * VW <= d_v; d += VT * VW)
-        TILES(m, pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, NQ, VT));
+        TILES(m,
+              pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, NQ, VT));
     for (; d + VW <= d_v; d += VW)
-        TILES(m, pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, NQ, 1));
+        TILES(m,
+              pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, NQ, 1));
     if (d < d_v)
         pv_rest(o, s, corr, v, d, d_v, k0, k1, m);
 }
@@ -201,7 +203,7 @@ static void attn_mask(float *s, float scale, float cap, int n, int k0, int k1)
 static void attn_softmax(float *s, int n, const float *sink)
 {
     const float m = max_of(s, n, sink ? *sink : -INFINITY), base = m > -INFINITY ? m : 0.0f;
-    float part[16] = { 0 };
+    float part[16] = {0};
     int i = 0;
     for (; i + 16 <= n; i += 16)
         for (int j = 0; j < 16; j += VW) {

@@ -1,6 +1,7 @@
 /* Micro benchmark of the matrix kernels on the pool's threads, best of a few rounds: first the read
- * bandwidth and the bare units, then format x level x tokens. Weights are random bytes in the packed
- * layout; 1 and 3 tokens run over more bytes than caches hold, 64 over a few groups per thread. */
+ * bandwidth and the bare units, then format x level x tokens. Weights are random bytes in the
+ * packed layout; 1 and 3 tokens run over more bytes than caches hold, 64 over a few groups per
+ * thread. */
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
@@ -15,13 +16,13 @@ struct bench {
     uint8_t *weights;
     struct cpu_x x8, xf;
     uint8_t *panel;
-    float *acc, *sink;  /* per thread, CPU_BAND * GROUP floats and a cache line */
-    double *done;       /* per thread: multiply-adds */
+    float *acc, *sink; /* per thread, CPU_BAND * GROUP floats and a cache line */
+    double *done;      /* per thread: multiply-adds */
     /* of the running job */
     const struct cpu_isa *isa;
     enum quant_type type;
     int n_tok;
-    int64_t n;          /* groups, or rounds of a unit */
+    int64_t n; /* groups, or rounds of a unit */
     size_t bytes;
     bool floats;
     double bandwidth, int8_unit, f32_unit; /* GB/s; GMAC/s of the level at hand */
@@ -33,7 +34,7 @@ static void read_job(void *ctx, int thread, int n_thread)
     const uint64_t *p = (const uint64_t *)(const void *)b->weights;
     const size_t n = b->bytes / 8, lo = n * (size_t)thread / (size_t)n_thread / 8 * 8;
     const size_t hi = n * (size_t)(thread + 1) / (size_t)n_thread / 8 * 8;
-    uint64_t s[8] = { 0 };
+    uint64_t s[8] = {0};
     for (size_t i = lo; i < hi; i += 8)
         for (size_t k = 0; k < 8; k++)
             s[k] ^= p[i + k];
@@ -45,15 +46,16 @@ static void unit_job(void *ctx, int thread, int n_thread)
 {
     struct bench *b = ctx;
     (void)n_thread;
-    b->done[thread * 8] = (b->floats ? b->isa->spin_f32 : b->isa->spin_int8)(b->n, b->sink + thread * 16);
+    b->done[thread * 8] =
+        (b->floats ? b->isa->spin_f32 : b->isa->spin_int8)(b->n, b->sink + thread * 16);
 }
 
 static void product_job(void *ctx, int thread, int n_thread)
 {
     struct bench *b = ctx;
     const size_t group = cpu_group_bytes(b->type, N_COL);
-    const struct weight w = { .type = b->type, .n_col = N_COL, .mat_bytes = 0, .data = b->weights,
-                              .layout = CPU_GROUPS };
+    const struct weight w = {
+        .type = b->type, .n_col = N_COL, .mat_bytes = 0, .data = b->weights, .layout = CPU_GROUPS};
     const struct cpu_x *x = quant_row(b->type)->flags & QUANT_FLOAT ? &b->xf : &b->x8;
     const int64_t n = (int64_t)(b->bytes / group);
     for (int64_t g = n * thread / n_thread; g < n * (thread + 1) / n_thread; g++)
@@ -113,11 +115,12 @@ static void fill(struct bench *b, const float *x, int8_t *code, float *scale, in
         r ^= r << 13;
         r ^= r >> 7;
         r ^= r << 17;
-        const uint64_t v = (r & 0x1b1b1b1b1b1b1b1bu) | 0x2020202020202020u; /* as f16, bf16, f32: small normal numbers */
+        const uint64_t v = (r & 0x1b1b1b1b1b1b1b1bu) |
+                           0x2020202020202020u; /* as f16, bf16, f32: small normal numbers */
         memcpy(b->weights + i * 8, &v, 8);
     }
-    b->xf = (struct cpu_x){ .f32 = x, .n_col = N_COL };
-    b->x8 = (struct cpu_x){ code, scale, sum, NULL, N_COL / BLOCK, N_COL };
+    b->xf = (struct cpu_x){.f32 = x, .n_col = N_COL};
+    b->x8 = (struct cpu_x){code, scale, sum, NULL, N_COL / BLOCK, N_COL};
     for (int t = 0; t < N_TOK; t++)
         cpu_isa_c.to_int8(x + t * N_COL, N_COL, code + t * N_COL, scale + t * (N_COL / BLOCK),
                           sum + t * (N_COL / BLOCK));
@@ -125,13 +128,14 @@ static void fill(struct bench *b, const float *x, int8_t *code, float *scale, in
 
 static void run_all(struct bench *b, enum cpu_level top, struct text_buf *out)
 {
-    static const enum quant_type types[] = { QUANT_Q4_0, QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1,
-                                             QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K,
-                                             QUANT_F16,  QUANT_BF16 };
-    static const int tokens[] = { 1, 3, N_TOK };
+    static const enum quant_type types[] = {QUANT_Q4_0, QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1,
+                                            QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K,
+                                            QUANT_F16,  QUANT_BF16};
+    static const int tokens[] = {1, 3, N_TOK};
     b->bytes = STREAM_BYTES;
     b->bandwidth = STREAM_BYTES / best(b, read_job) * 1e-9;
-    text_buf_printf(out, "%d threads, read bandwidth %.1f GB/s\n", pool_n_thread(b->pool), b->bandwidth);
+    text_buf_printf(out, "%d threads, read bandwidth %.1f GB/s\n", pool_n_thread(b->pool),
+                    b->bandwidth);
     int n = 0, n_level = 0;
     for (int l = top > CPU_C ? CPU_AVX2 : CPU_C; l <= (int)top; l++, n_level++) {
         b->isa = cpu_isa((enum cpu_level)l);
@@ -146,9 +150,10 @@ static void run_all(struct bench *b, enum cpu_level top, struct text_buf *out)
     text_buf_printf(out, "kernels measured: %d/%d\n", n, n_level * 30);
 }
 
-sinter_status cpu_bench(sinter_host *host, const char *mask, struct text_buf *out, sinter_error *err)
+sinter_status cpu_bench(sinter_host *host, const char *mask, struct text_buf *out,
+                        sinter_error *err)
 {
-    struct bench b = { .host = host };
+    struct bench b = {.host = host};
     enum cpu_level top;
     sinter_status status = SINTER_OK;
     float *x = NULL, *scale = NULL;

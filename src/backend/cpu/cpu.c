@@ -5,8 +5,7 @@ const struct cpu_isa *cpu_isa(enum cpu_level level)
 {
 #if defined(__x86_64__)
     static const struct cpu_isa *const isa[CPU_N_LEVEL] = {
-        [CPU_C] = &cpu_isa_c, [CPU_AVX2] = &cpu_isa_avx2, [CPU_AVX512] = &cpu_isa_avx512
-    };
+        [CPU_C] = &cpu_isa_c, [CPU_AVX2] = &cpu_isa_avx2, [CPU_AVX512] = &cpu_isa_avx512};
     return isa[level];
 #else
     (void)level;
@@ -20,10 +19,13 @@ const struct cpu_isa *cpu_isa(enum cpu_level level)
     {                                                                                              \
         cpu_isa_##table.to_int8(x, n, code, scale, sum);                                           \
     }                                                                                              \
-    static const struct native_kind kind_##table = {                                               \
-        .name = name_, .list = &cpu_list, .weight = &cpu_weight, .int8 = true,                     \
-        .to_int8 = to_int8_##table, .isa = &cpu_isa_##table, .rows_few = CPU_FEW                   \
-    };
+    static const struct native_kind kind_##table = {.name = name_,                                 \
+                                                    .list = &cpu_list,                             \
+                                                    .weight = &cpu_weight,                         \
+                                                    .int8 = true,                                  \
+                                                    .to_int8 = to_int8_##table,                    \
+                                                    .isa = &cpu_isa_##table,                       \
+                                                    .rows_few = CPU_FEW};
 KIND("cpu", c)
 #if defined(__x86_64__)
 KIND("cpu", avx2)
@@ -34,8 +36,7 @@ const struct native_kind *cpu_kind(enum cpu_level level)
 {
 #if defined(__x86_64__)
     static const struct native_kind *const kind[CPU_N_LEVEL] = {
-        [CPU_C] = &kind_c, [CPU_AVX2] = &kind_avx2, [CPU_AVX512] = &kind_avx512
-    };
+        [CPU_C] = &kind_c, [CPU_AVX2] = &kind_avx2, [CPU_AVX512] = &kind_avx512};
     return kind[level];
 #else
     (void)level;

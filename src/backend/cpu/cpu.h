@@ -1,6 +1,6 @@
 /* The cpu backend: one list of lines, and per ISA level a table of micro-kernels (struct cpu_isa)
- * that the kernels find through their call's native_kind. Micro-kernels take plain pointers and give
- * the same bits at every level: NUMERICS.md fixes the order of every sum.
+ * that the kernels find through their call's native_kind. Micro-kernels take plain pointers and
+ * give the same bits at every level: NUMERICS.md fixes the order of every sum.
  *
  * A matrix is packed in groups of 32 rows (layout.h). Few tokens (up to CPU_FEW) go through gemv;
  * more through expand, which turns CPU_CHUNK columns of a group into a panel of byte codes and f32
@@ -14,12 +14,12 @@
 #include "backend/cpu/layout.h"
 
 enum {
-    CPU_FEW = 4,               /* tokens that gemv takes at once */
-    CPU_BAND = 512,            /* tokens that a panel serves before it is made anew */
-    CPU_CHUNK = 256,           /* columns of a panel, a multiple of the superblock */
+    CPU_FEW = 4,                /* tokens that gemv takes at once */
+    CPU_BAND = 512,             /* tokens that a panel serves before it is made anew */
+    CPU_CHUNK = 256,            /* columns of a panel, a multiple of the superblock */
     CPU_PANEL = 32 * 1024 + 64, /* bytes of a panel: CPU_CHUNK x 32 floats */
-    CPU_KEYS = 64,             /* keys of an attention tile */
-    CPU_PART = 256             /* keys of an attention partial */
+    CPU_KEYS = 64,              /* keys of an attention tile */
+    CPU_PART = 256              /* keys of an attention partial */
 };
 
 /* Activations: rows of one value in the form that the matrix asks for. */
@@ -121,7 +121,10 @@ static inline const struct cpu_isa *call_isa(const struct call *c)
 }
 
 /* ---- What the matmul kernels share (matmul.c) ---- */
-struct cpu_work { float *acc[2]; uint8_t *panel; }; /* in the call's scratch */
+struct cpu_work {
+    float *acc[2];
+    uint8_t *panel;
+}; /* in the call's scratch */
 size_t cpu_work_bytes(const struct graph *graph, const struct group *g);
 struct cpu_work cpu_work(const struct call *c);
 /* The operand `name` as the matrix w wants it. */

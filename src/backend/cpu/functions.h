@@ -11,7 +11,7 @@ INLINE vf v_exp(vf x)
     const vf magic = v_set(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
     vf t = v_fma(x, v_set(1.44269504f), magic);
     vf n = v_sub(t, magic);
-    vf r = v_fnma(n, v_set(0x1.62e4p-1f), x);      /* ln 2 in two parts, the first exact */
+    vf r = v_fnma(n, v_set(0x1.62e4p-1f), x); /* ln 2 in two parts, the first exact */
     r = v_fnma(n, v_set(0x1.7f7d1cp-20f), r);
     vf p = v_set(1.0f / 5040);
     p = v_fma(p, r, v_set(1.0f / 720));

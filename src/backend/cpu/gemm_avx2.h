@@ -31,7 +31,9 @@ INLINE __m256i four(const int8_t *x) /* 4 codes of one token to all lanes */
 }
 
 /* ---- Scales of 8 rows ---- */
-struct scales { __m256 s[2], m; };
+struct scales {
+    __m256 s[2], m;
+};
 
 INLINE __m256 bytes_f32(const uint8_t *p, int is_signed)
 {
@@ -91,8 +93,10 @@ INLINE void block_scales(const struct cpu_format f, const uint8_t *header, const
 INLINE __m256i fifth(__m256i h, int j, int high)
 {
     if (high)
-        return j == 0 ? h : j == 1 ? _mm256_srli_epi16(h, 1) : j == 2 ? _mm256_srli_epi16(h, 2)
-                                                                      : _mm256_srli_epi16(h, 3);
+        return j == 0   ? h
+               : j == 1 ? _mm256_srli_epi16(h, 1)
+               : j == 2 ? _mm256_srli_epi16(h, 2)
+                        : _mm256_srli_epi16(h, 3);
     return j == 0   ? _mm256_slli_epi16(h, 4)
            : j == 1 ? _mm256_slli_epi16(h, 3)
            : j == 2 ? _mm256_slli_epi16(h, 2)
@@ -135,7 +139,9 @@ INLINE void codes(const struct cpu_format f, const uint8_t *block, int j, int v,
 /* ---- Products of one block ---- */
 
 /* Per token: what the sums of columns 0..15 and 16..31 start at. */
-struct starts { __m256i s[2][CPU_FEW]; };
+struct starts {
+    __m256i s[2][CPU_FEW];
+};
 
 /* 6 bits: -32 * (x of both neighbours), summed over the 4 products of each half. */
 INLINE void center(const int8_t *x, __m256i *lo, __m256i *hi)
@@ -148,7 +154,8 @@ INLINE void center(const int8_t *x, __m256i *lo, __m256i *hi)
     *hi = _mm256_permute4x64_epi64(p, 0xaa);
 }
 
-INLINE __m256i add_product(const struct cpu_format f, __m256i sum, __m256i w, __m256i abs, __m256i x)
+INLINE __m256i add_product(const struct cpu_format f, __m256i sum, __m256i w, __m256i abs,
+                           __m256i x)
 {
     if (f.bits == 8) {
         const __m256i p = _mm256_maddubs_epi16(abs, _mm256_sign_epi8(x, w));
@@ -200,7 +207,7 @@ INLINE void block_rows(const struct cpu_format f, const uint8_t *block, const ui
             sum[k][t] = f.bits == 6 ? st->s[k][t] : _mm256_setzero_si256();
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
-        __m256i w[2], abs[2] = { _mm256_setzero_si256(), _mm256_setzero_si256() };
+        __m256i w[2], abs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         if (block) {
             codes(f, block, j, v, &w[0], &w[1]);
         } else {
@@ -253,7 +260,8 @@ INLINE void gemv_n(const struct cpu_format f, const uint8_t *group, const struct
 enum { PANEL_SCALE = CPU_CHUNK * GROUP, PANEL_MIN = PANEL_SCALE + CPU_CHUNK / BLOCK * 256 };
 _Static_assert(PANEL_MIN + CPU_CHUNK / BLOCK * 128 <= CPU_PANEL, "the panel holds a chunk");
 
-INLINE void expand_n(const struct cpu_format f, const uint8_t *group, int col, int n, uint8_t *panel)
+INLINE void expand_n(const struct cpu_format f, const uint8_t *group, int col, int n,
+                     uint8_t *panel)
 {
     for (int b = 0; b < n / BLOCK; b++) {
         const int at = col / BLOCK + b;
@@ -306,7 +314,7 @@ INLINE void gemm_n(const struct cpu_format f, const uint8_t *panel, const struct
 #define FORMAT(name, bits, offset, scales, take)                                                   \
     static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
     {                                                                                              \
-        const struct cpu_format f = { bits, offset, SCALES_##scales };                             \
+        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
         if (n_tok == 1)                                                                            \
             gemv_n(f, group, x, 1, out);                                                           \
         else if (n_tok == 2)                                                                       \
@@ -316,15 +324,15 @@ INLINE void gemm_n(const struct cpu_format f, const uint8_t *panel, const struct
         else                                                                                       \
             gemv_n(f, group, x, 4, out);                                                           \
     }                                                                                              \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)               \
+    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
-        const struct cpu_format f = { bits, offset, SCALES_##scales };                             \
+        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
         expand_n(f, group, col, n, panel);                                                         \
     }                                                                                              \
     static void gemm_##name(const uint8_t *panel, const struct cpu_x *x, int col, int n,           \
                             int n_tok, float *acc)                                                 \
     {                                                                                              \
-        const struct cpu_format f = { bits, offset, SCALES_##scales };                             \
+        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
         gemm_n(f, panel, x, col, n, n_tok, acc);                                                   \
     }
 #include "backend/cpu/formats.def"
@@ -357,10 +365,10 @@ INLINE __m256 float_BF16(const uint8_t *p)
             for (int i = 0; i < n_vec; i++)                                                        \
                 acc[i][t] = _mm256_loadu_ps(out + t * GROUP + 8 * (v + i));                        \
         }                                                                                          \
-        w += 8 * (size) * v;                                                                       \
+        w += 8 * (size)*v;                                                                         \
         for (int k = 0; k < n; k++, w += GROUP * (size))                                           \
             for (int i = 0; i < n_vec; i++) {                                                      \
-                const __m256 wi = float_##name(w + 8 * (size) * i);                                \
+                const __m256 wi = float_##name(w + 8 * (size)*i);                                  \
                 for (int t = 0; t < n_tok; t++)                                                    \
                     acc[i][t] = _mm256_fmadd_ps(wi, _mm256_set1_ps(xp[t][k]), acc[i][t]);          \
             }                                                                                      \
@@ -375,7 +383,7 @@ FLOAT_TILE(BF16, 2)
 #define FLOATS(name, size)                                                                         \
     static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
     {                                                                                              \
-        memset(out, 0, (size_t)n_tok * GROUP * sizeof *out);                                       \
+        memset(out, 0, (size_t)n_tok *GROUP * sizeof *out);                                        \
         if (n_tok == 1)                                                                            \
             tile_##name(group, x, 0, 0, x->n_col, 0, 4, 1, out);                                   \
         else if (n_tok == 2)                                                                       \
@@ -386,7 +394,7 @@ FLOAT_TILE(BF16, 2)
             for (int v = 0; v < N_VEC; v += 2)                                                     \
                 tile_##name(group, x, 0, 0, x->n_col, v, 2, 4, out);                               \
     }                                                                                              \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)               \
+    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
         float *to = (float *)(void *)panel;                                                        \
         group += (size_t)col * GROUP * (size);                                                     \

@@ -3,8 +3,8 @@
  * gemv streams a group once for 1..4 tokens. gemm runs tiles of 32 rows x 6 tokens over a panel of
  * byte codes: 12 integer and 12 float accumulators, two weight vectors, one broadcast that serves
  * both. Codes are unsigned, x is signed; the accumulators start at -offset * sum(x), so the offset
- * costs no instruction. Formats with 16-wide scales turn it round: weights signed, x + 128 unsigned,
- * start -128 * sum(w), because the sums of x are known for 32 columns only. */
+ * costs no instruction. Formats with 16-wide scales turn it round: weights signed, x + 128
+ * unsigned, start -128 * sum(w), because the sums of x are known for 32 columns only. */
 #include "backend/cpu/cpu.h"
 
 #include <immintrin.h>
@@ -28,7 +28,10 @@ INLINE __m512i four(const int8_t *x) /* 4 codes of one token to all lanes */
 }
 
 /* ---- Scales: [half of the rows] ---- */
-struct scales { __m512 s[2][2]; __m512 m[2]; }; /* s[columns 0..15, 16..31] */
+struct scales {
+    __m512 s[2][2];
+    __m512 m[2];
+}; /* s[columns 0..15, 16..31] */
 
 INLINE __m512 bytes_f32(__m256i planes, int h, int is_signed)
 {
@@ -98,8 +101,10 @@ INLINE struct scales block_scales(const struct cpu_format f, const struct scales
 INLINE __m512i fifth(__m512i h, int j, int high)
 {
     if (high)
-        return j == 0 ? h : j == 1 ? _mm512_srli_epi16(h, 1) : j == 2 ? _mm512_srli_epi16(h, 2)
-                                                                      : _mm512_srli_epi16(h, 3);
+        return j == 0   ? h
+               : j == 1 ? _mm512_srli_epi16(h, 1)
+               : j == 2 ? _mm512_srli_epi16(h, 2)
+                        : _mm512_srli_epi16(h, 3);
     return j == 0   ? _mm512_slli_epi16(h, 4)
            : j == 1 ? _mm512_slli_epi16(h, 3)
            : j == 2 ? _mm512_slli_epi16(h, 2)
@@ -140,14 +145,16 @@ INLINE void codes(const struct cpu_format f, const uint8_t *block, int j, int h,
 }
 
 /* ---- gemv ---- */
-struct vec4 { __m512 v[2][CPU_FEW]; };
+struct vec4 {
+    __m512 v[2][CPU_FEW];
+};
 
 /* One block: integer sums of both halves of the columns, then the float steps. */
 INLINE void gemv_block(const struct cpu_format f, const uint8_t *block, const struct scales *s,
                        const struct cpu_x *x, int b, const int n_tok, struct vec4 *acc)
 {
-    const int wide = f.scales == SCALES_K16;      /* two sums of 16 columns */
-    const int split = wide || n_tok == 1;         /* two accumulators, to hide the latency */
+    const int wide = f.scales == SCALES_K16; /* two sums of 16 columns */
+    const int split = wide || n_tok == 1;    /* two accumulators, to hide the latency */
     const __m512i offset = _mm512_set1_epi8((char)f.offset);
     __m512i sum[2][2][CPU_FEW], off[2][CPU_FEW];
     for (int t = 0; t < n_tok; t++) {
@@ -163,8 +170,9 @@ INLINE void gemv_block(const struct cpu_format f, const uint8_t *block, const st
         codes(f, block, j, 0, &w[0][0], &w[1][0]);
         codes(f, block, j, 1, &w[0][1], &w[1][1]);
         for (int t = 0; t < n_tok; t++) {
-            const int8_t *at = x->code + ((size_t)t * (size_t)x->n_block + (size_t)b) * BLOCK + 4 * j;
-            const __m512i xs[2] = { four(at), four(at + 16) };
+            const int8_t *at =
+                x->code + ((size_t)t * (size_t)x->n_block + (size_t)b) * BLOCK + 4 * j;
+            const __m512i xs[2] = {four(at), four(at + 16)};
             for (int k = 0; k < 2; k++) {
                 for (int h = 0; h < 2; h++)
                     sum[split ? k : 0][h][t] =
@@ -230,7 +238,7 @@ INLINE void expand_block(const struct cpu_format f, const uint8_t *block, const 
     float *scale = (float *)(void *)(panel + PANEL_SCALE + b * 256);
     float *min = (float *)(void *)(panel + PANEL_MIN + b * 256);
     for (int h = 0; h < 2; h++) {
-        __m512i sum[2] = { _mm512_setzero_si512(), _mm512_setzero_si512() };
+        __m512i sum[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
         for (int j = 0; j < 4; j++) {
             __m512i w[2];
             codes(f, block, j, h, &w[0], &w[1]);
@@ -253,11 +261,13 @@ INLINE void expand_block(const struct cpu_format f, const uint8_t *block, const 
     }
 }
 
-INLINE void expand_n(const struct cpu_format f, const uint8_t *group, int col, int n, uint8_t *panel)
+INLINE void expand_n(const struct cpu_format f, const uint8_t *group, int col, int n,
+                     uint8_t *panel)
 {
     for (int b = 0; b < n / BLOCK; b++) {
         const int at = col / BLOCK + b;
-        const uint8_t *header = format_header_at(f, group, at), *block = format_block_at(f, group, at);
+        const uint8_t *header = format_header_at(f, group, at),
+                      *block = format_block_at(f, group, at);
         struct scales of_header;
         header_scales(f, header, &of_header);
         const struct scales s = block_scales(f, &of_header, header, block, at % format_super(f));
@@ -296,7 +306,9 @@ INLINE void stage(const struct cpu_format f, const struct cpu_x *x, int tok, int
     }
 }
 
-struct acc6 { __m512 v[2][TOK]; };
+struct acc6 {
+    __m512 v[2][TOK];
+};
 
 /* acc += sums of `parts` weight vectors from part p0 on, scaled. */
 INLINE void tile_sums(const uint8_t *code, const int8_t *const *x, int at, const int p0,
@@ -322,10 +334,10 @@ INLINE void tile_step(const float *scale, const struct staged *st, int b, __m512
     const __m512 s0 = _mm512_loadu_ps(scale), s1 = _mm512_loadu_ps(scale + 16);
     for (int t = 0; t < n_tok; t++) {
         const __m512 xs = _mm512_set1_ps(st->scale[t][b]);
-        acc->v[0][t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[0][t]), _mm512_mul_ps(s0, xs),
-                                       acc->v[0][t]);
-        acc->v[1][t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[1][t]), _mm512_mul_ps(s1, xs),
-                                       acc->v[1][t]);
+        acc->v[0][t] =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[0][t]), _mm512_mul_ps(s0, xs), acc->v[0][t]);
+        acc->v[1][t] =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[1][t]), _mm512_mul_ps(s1, xs), acc->v[1][t]);
     }
 }
 
@@ -351,8 +363,8 @@ INLINE void tile(const struct cpu_format f, const uint8_t *panel, const struct c
         for (int half = 0; half < (wide ? 2 : 1); half++) {
             for (int t = 0; t < n_tok; t++)
                 for (int h = 0; h < 2; h++)
-                    sum[h][t] = wide ? load(min + 32 * half + 16 * h)
-                                     : _mm512_set1_epi32(st.start[t][b]);
+                    sum[h][t] =
+                        wide ? load(min + 32 * half + 16 * h) : _mm512_set1_epi32(st.start[t][b]);
             if (!wide)
                 tile_sums(code, xp, b * BLOCK, 0, 8, 0, sum, n_tok);
             else if (half == 0)
@@ -395,7 +407,7 @@ INLINE void gemm_n(const struct cpu_format f, const uint8_t *panel, const struct
 #define FORMAT(name, bits, offset, scales, take)                                                   \
     static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
     {                                                                                              \
-        const struct cpu_format f = { bits, offset, SCALES_##scales };                             \
+        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
         if (n_tok == 1)                                                                            \
             gemv_n(f, group, x, 1, out);                                                           \
         else if (n_tok == 2)                                                                       \
@@ -405,15 +417,15 @@ INLINE void gemm_n(const struct cpu_format f, const uint8_t *panel, const struct
         else                                                                                       \
             gemv_n(f, group, x, 4, out);                                                           \
     }                                                                                              \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)               \
+    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
-        const struct cpu_format f = { bits, offset, SCALES_##scales };                             \
+        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
         expand_n(f, group, col, n, panel);                                                         \
     }                                                                                              \
     static void gemm_##name(const uint8_t *panel, const struct cpu_x *x, int col, int n,           \
                             int n_tok, float *acc)                                                 \
     {                                                                                              \
-        const struct cpu_format f = { bits, offset, SCALES_##scales };                             \
+        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
         gemm_n(f, panel, x, col, n, n_tok, acc);                                                   \
     }
 #include "backend/cpu/formats.def"
@@ -465,7 +477,7 @@ FLOAT_TILE(BF16, 2, CPU_FEW)
 #define FLOATS(name, size)                                                                         \
     static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
     {                                                                                              \
-        memset(out, 0, (size_t)n_tok * GROUP * sizeof *out);                                       \
+        memset(out, 0, (size_t)n_tok *GROUP * sizeof *out);                                        \
         if (n_tok == 1)                                                                            \
             tile_##name(group, x, 0, 0, x->n_col, 1, out);                                         \
         else if (n_tok == 2)                                                                       \
@@ -475,7 +487,7 @@ FLOAT_TILE(BF16, 2, CPU_FEW)
         else                                                                                       \
             tile_##name(group, x, 0, 0, x->n_col, 4, out);                                         \
     }                                                                                              \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)               \
+    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
         float *to = (float *)(void *)panel;                                                        \
         group += (size_t)col * GROUP * (size);                                                     \

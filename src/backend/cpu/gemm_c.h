@@ -88,7 +88,8 @@ static void gemm(struct cpu_format f, const uint8_t *panel, const struct cpu_x *
             const float scale = x->scale[at], sum = scale * (float)x->sum[at];
             for (int r = 0; r < GROUP; r++) {
                 const int16_t *w = b->code[r];
-                float a = fmaf((float)dot(w, code, halves ? 16 : 32), b->scale[0][r] * scale, acc[r]);
+                float a =
+                    fmaf((float)dot(w, code, halves ? 16 : 32), b->scale[0][r] * scale, acc[r]);
                 if (halves)
                     a = fmaf((float)dot(w + 16, code + 16, 16), b->scale[1][r] * scale, a);
                 acc[r] = format_has_min(f) ? fmaf(b->min[r], sum, a) : a;
@@ -98,21 +99,21 @@ static void gemm(struct cpu_format f, const uint8_t *panel, const struct cpu_x *
 }
 
 #define FORMAT(name, bits, offset, scales, take)                                                   \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)               \
+    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
-        expand((struct cpu_format){ bits, offset, SCALES_##scales }, group, col, n, panel);        \
+        expand((struct cpu_format){bits, offset, SCALES_##scales}, group, col, n, panel);          \
     }                                                                                              \
     static void gemm_##name(const uint8_t *panel, const struct cpu_x *x, int col, int n,           \
                             int n_tok, float *acc)                                                 \
     {                                                                                              \
-        gemm((struct cpu_format){ bits, offset, SCALES_##scales }, panel, x, col, n, n_tok, acc);  \
+        gemm((struct cpu_format){bits, offset, SCALES_##scales}, panel, x, col, n, n_tok, acc);    \
     }
 #include "backend/cpu/formats.def"
 #undef FORMAT
 
 /* ---- Float weights: one fma chain ascending over the columns ---- */
 #define FLOATS(name, size)                                                                         \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)               \
+    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
         quant_decode_##name(group + (size_t)col * GROUP * (size), (float *)(void *)panel,          \
                             (size_t)n * GROUP);                                                    \
@@ -138,7 +139,7 @@ static void gemm_float(const uint8_t *panel, const struct cpu_x *x, int col, int
     static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
     {                                                                                              \
         _Alignas(64) uint8_t panel[CPU_PANEL];                                                     \
-        memset(out, 0, (size_t)n_tok * GROUP * sizeof *out);                                       \
+        memset(out, 0, (size_t)n_tok *GROUP * sizeof *out);                                        \
         for (int col = 0; col < x->n_col; col += CPU_CHUNK) {                                      \
             const int n = x->n_col - col < CPU_CHUNK ? x->n_col - col : CPU_CHUNK;                 \
             expand_##name(group, col, n, panel);                                                   \

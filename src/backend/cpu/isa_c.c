@@ -5,8 +5,8 @@
 #include "backend/cpu/spin_impl.h"
 #include "backend/cpu/vec_impl.h"
 
-#define gemm_F32 gemm_float
-#define gemm_F16 gemm_float
+#define gemm_F32  gemm_float
+#define gemm_F16  gemm_float
 #define gemm_BF16 gemm_float
 #define ISA_TABLE cpu_isa_c
 #define ISA_LEVEL CPU_C

@@ -35,8 +35,8 @@ static void store_v(const struct cpu_isa *isa, const struct kv_view *kv, int row
                     const float *v)
 {
     char *page = kv_page(kv, row) + kv->v_offset;
-    const size_t at = ((size_t)head * (size_t)kv->page_rows + (size_t)(row % kv->page_rows)) *
-                      (size_t)kv->d_v;
+    const size_t at =
+        ((size_t)head * (size_t)kv->page_rows + (size_t)(row % kv->page_rows)) * (size_t)kv->d_v;
     if (kv->type_v == QUANT_F32)
         memcpy((float *)(void *)page + at, v, (size_t)kv->d_v * sizeof *v);
     else

@@ -1,8 +1,8 @@
 /* MATMUL and its siblings with one input (Q, K and V, gate and up), with their biases; and what all
  * kernels with a matrix share: panels, bands of tokens, the operand's form.
  *
- * Loop order: bands of tokens, then groups of 32 rows of the matrix, then chunks of columns; a chunk
- * is expanded once and meets all tokens of the band while it is in the first-level cache. */
+ * Loop order: bands of tokens, then groups of 32 rows of the matrix, then chunks of columns; a
+ * chunk is expanded once and meets all tokens of the band while it is in the first-level cache. */
 #include "backend/cpu/cpu.h"
 
 #include <math.h>
@@ -21,13 +21,13 @@ size_t cpu_work_bytes(const struct graph *graph, const struct group *g)
 struct cpu_work cpu_work(const struct call *c)
 {
     uint8_t *at = c->scratch;
-    return (struct cpu_work){ { (float *)(void *)at, (float *)(void *)(at + ACC_BYTES) },
-                              at + 2 * ACC_BYTES };
+    return (struct cpu_work){{(float *)(void *)at, (float *)(void *)(at + ACC_BYTES)},
+                             at + 2 * ACC_BYTES};
 }
 
 struct cpu_x cpu_x(const struct call *c, int name, const struct weight *w)
 {
-    struct cpu_x x = { .n_col = (int)w->n_col };
+    struct cpu_x x = {.n_col = (int)w->n_col};
     if (quant_row(w->type)->flags & QUANT_INT8_X) {
         const struct int8_rows rows8 = arg_int8(c, name, 0);
         x.code = rows8.code;
@@ -72,7 +72,10 @@ void cpu_product(const struct cpu_isa *isa, const struct weight *w, int mat, int
     }
 }
 
-struct part { int rep, tok, n_tok; struct span cols; };
+struct part {
+    int rep, tok, n_tok;
+    struct span cols;
+};
 
 static void matmul_part(const struct call *c, const struct part *p)
 {
@@ -103,8 +106,8 @@ void cpu_matmul(const struct call *c)
     const struct span tok = call_rows(c, X);
     for (int t = tok.lo; t < tok.hi; t += CPU_BAND)
         for (int rep = 0; rep < n_rep(c, W); rep++) {
-            struct part p = { rep, t, tok.hi - t < CPU_BAND ? tok.hi - t : CPU_BAND,
-                              call_cols(c, Y, rep) };
+            struct part p = {rep, t, tok.hi - t < CPU_BAND ? tok.hi - t : CPU_BAND,
+                             call_cols(c, Y, rep)};
             if (wanted(c, Y, rep))
                 matmul_part(c, &p);
         }

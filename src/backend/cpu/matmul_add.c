@@ -1,4 +1,5 @@
-/* MATMUL + ADD: the residual is added to the product's rows while they are in registers or cache. */
+/* MATMUL + ADD: the residual is added to the product's rows while they are in registers or cache.
+ */
 #include "backend/cpu/cpu.h"
 
 #include "fuse/names.h"

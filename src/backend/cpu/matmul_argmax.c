@@ -1,9 +1,9 @@
-/* MATMUL + ARGMAX: each thread keeps the best of its columns while it streams the matrix; logits are
- * stored only if somebody else reads them.
+/* MATMUL + ARGMAX: each thread keeps the best of its columns while it streams the matrix; logits
+ * are stored only if somebody else reads them.
  *
- * The threads' bests meet in shared memory as one number per row that only grows: value in the upper
- * half, inverted id in the lower (ties go to the lower id). The thread that comes last turns them
- * into ids and leaves the memory zero. */
+ * The threads' bests meet in shared memory as one number per row that only grows: value in the
+ * upper half, inverted id in the lower (ties go to the lower id). The thread that comes last turns
+ * them into ids and leaves the memory zero. */
 #include "backend/cpu/matmul_argmax.h"
 
 #include <math.h>
@@ -13,7 +13,10 @@
 #include "backend/cpu/vec.h"
 #include "fuse/names.h"
 
-struct meeting { _Atomic uint64_t best[CPU_ARGMAX_ROWS]; _Atomic uint32_t n_done; };
+struct meeting {
+    _Atomic uint64_t best[CPU_ARGMAX_ROWS];
+    _Atomic uint32_t n_done;
+};
 _Static_assert(sizeof(struct meeting) <= CPU_ARGMAX_SHARED, "the line asks for enough");
 
 /* Greater floats give greater numbers; -0 is +0. Id -1 (something is not finite) beats all. */
@@ -27,13 +30,13 @@ static uint64_t key_of(float value, int id)
 static void grow(_Atomic uint64_t *best, uint64_t key)
 {
     uint64_t old = atomic_load_explicit(best, memory_order_relaxed);
-    while (old < key && !atomic_compare_exchange_weak_explicit(best, &old, key, memory_order_relaxed,
-                                                               memory_order_relaxed))
+    while (old < key && !atomic_compare_exchange_weak_explicit(
+                            best, &old, key, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
-static void take_best(const struct cpu_isa *isa, struct meeting *m, int row, const float *x, int col,
-                      int n)
+static void take_best(const struct cpu_isa *isa, struct meeting *m, int row, const float *x,
+                      int col, int n)
 {
     float value;
     const int at = isa->argmax(x, n, &value);
@@ -46,7 +49,7 @@ static void last_of_all(const struct call *c, struct meeting *m, int n_row)
     for (int r = 0; r < n_row; r++) {
         const uint64_t key = atomic_load_explicit(&m->best[r], memory_order_relaxed);
         atomic_store_explicit(&m->best[r], 0, memory_order_relaxed);
-        ids[r] = (int32_t)~(uint32_t)key;
+        ids[r] = (int32_t) ~(uint32_t)key;
     }
     atomic_store_explicit(&m->n_done, 0, memory_order_relaxed);
 }

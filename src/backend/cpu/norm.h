@@ -5,11 +5,11 @@
 #include "backend/cpu/cpu.h"
 
 struct cpu_norm {
-    int n_head, d;   /* the row; one head where the statistic and the weight span it whole */
+    int n_head, d; /* the row; one head where the statistic and the weight span it whole */
     int whole;
     float eps;
-    const float *w;  /* NULL: none */
-    int len_w;       /* n_head * d, d, or 1; 0: none */
+    const float *w; /* NULL: none */
+    int len_w;      /* n_head * d, d, or 1; 0: none */
 };
 
 /* The norm of the group's RMS_NORM, for rows shaped as the value `name`; weight W. */

@@ -31,8 +31,10 @@ struct cpu_norm cpu_norm_of(const struct call *c, int name)
 {
     const struct node *n = group_node(c->graph, c->group, OP_RMS_NORM);
     const struct value *v = val(c, name, 0);
-    struct cpu_norm s = { .n_head = v->shape.n_head, .d = v->shape.d, .eps = n->at.RMS_NORM.eps,
-                          .whole = n->at.RMS_NORM.whole };
+    struct cpu_norm s = {.n_head = v->shape.n_head,
+                         .d = v->shape.d,
+                         .eps = n->at.RMS_NORM.eps,
+                         .whole = n->at.RMS_NORM.whole};
     if (has(c, W)) {
         s.w = arg_f32(c, W, 0);
         s.len_w = row_len(val(c, W, 0));

@@ -111,7 +111,7 @@ struct format_row {
 };
 static const struct format_row formats[QUANT_N] = {
 #define FORMAT(name, bits, offset, scales, take)                                                   \
-    [QUANT_##name] = { { bits, offset, SCALES_##scales }, take_##take },
+    [QUANT_##name] = {{bits, offset, SCALES_##scales}, take_##take},
 #include "backend/cpu/formats.def"
 #undef FORMAT
 };
@@ -169,7 +169,8 @@ static void pack_formats(const struct weight *w, uint8_t *mat, int64_t row, int6
 {
     const struct format_row *f = &formats[w->type];
     const struct quant_row *q = quant_row(w->type);
-    const size_t group = cpu_group_bytes(w->type, w->n_col), row_bytes = quant_bytes(w->type, (size_t)w->n_col);
+    const size_t group = cpu_group_bytes(w->type, w->n_col),
+                 row_bytes = quant_bytes(w->type, (size_t)w->n_col);
     const size_t n_super = row_bytes / (size_t)q->block_bytes;
     const size_t super_bytes = (size_t)format_super_bytes(f->format);
     for (int64_t r = row; r < row + n; r++, src += row_bytes)
@@ -196,12 +197,12 @@ static void pack_floats(const struct weight *w, uint8_t *mat, int64_t row, int64
 /* Rows past the matrix: the same layout with zeros. */
 static void pack_zeros(const struct weight *w, uint8_t *mat, int64_t row, int64_t end)
 {
-    static const uint8_t zero[4] = { 0 };
+    static const uint8_t zero[4] = {0};
     const struct cpu_format f = formats[w->type].format;
     for (; row < end; row++) {
         uint8_t *group = mat + (size_t)(row / GROUP) * cpu_group_bytes(w->type, w->n_col);
         const int r = (int)(row % GROUP);
-        const struct parts none = { 0 };
+        const struct parts none = {0};
         if (f.bits) {
             for (int b = 0; b < w->n_col / BLOCK; b += format_super(f))
                 put_parts(f, group + (size_t)(b / format_super(f)) * (size_t)format_super_bytes(f),
@@ -224,7 +225,8 @@ static void plan(struct weight *w)
         w->mat_bytes = (size_t)w->n_row * quant_bytes(w->type, (size_t)w->n_col);
     } else {
         w->layout = CPU_GROUPS;
-        w->mat_bytes = (size_t)((w->n_row + GROUP - 1) / GROUP) * cpu_group_bytes(w->type, w->n_col);
+        w->mat_bytes =
+            (size_t)((w->n_row + GROUP - 1) / GROUP) * cpu_group_bytes(w->type, w->n_col);
     }
 }
 
@@ -266,7 +268,7 @@ static void block_f32(struct cpu_format f, const uint8_t *group, int b, int r, f
     const uint8_t *header = format_header_at(f, group, b), *block = format_block_at(f, group, b);
     const float d = block_f16(header + 2 * r);
     const float m = format_has_min(f) ? block_f16(header + 64 + 2 * r) : 0;
-    float scale[2] = { d, d }, min = m;
+    float scale[2] = {d, d}, min = m;
     if (f.scales == SCALES_K) {
         uint8_t bytes[12];
         int s, k;
@@ -294,7 +296,8 @@ static void row_f32(const struct weight *w, int mat, int64_t row, float *dst)
         return;
     }
     if (w->layout == CPU_ROWS_FILE) {
-        q->decode(home + (size_t)row * quant_bytes(w->type, (size_t)w->n_col), dst, (size_t)w->n_col);
+        q->decode(home + (size_t)row * quant_bytes(w->type, (size_t)w->n_col), dst,
+                  (size_t)w->n_col);
         return;
     }
     const uint8_t *group = home + (size_t)(row / GROUP) * cpu_group_bytes(w->type, w->n_col);
@@ -307,4 +310,4 @@ static void row_f32(const struct weight *w, int mat, int64_t row, float *dst)
         q->decode(group + ((size_t)c * GROUP + (size_t)r) * size, dst + c, 1);
 }
 
-const struct weight_ops cpu_weight = { plan, pack, row_f32 };
+const struct weight_ops cpu_weight = {plan, pack, row_f32};

@@ -1,5 +1,5 @@
-/* QK, SOFTMAX, PV one by one, over a tile of rows: scores [row][head][key], key = absolute row. Their
- * bits are not the fused kernel's: one softmax over all keys instead of a running one. */
+/* QK, SOFTMAX, PV one by one, over a tile of rows: scores [row][head][key], key = absolute row.
+ * Their bits are not the fused kernel's: one softmax over all keys instead of a running one. */
 #include "backend/cpu/tile.h"
 
 #include <math.h>
@@ -16,13 +16,15 @@ size_t cpu_scores_bytes(const struct graph *graph, const struct group *g)
     return (size_t)(d + 1) * CPU_KEYS * sizeof(float);
 }
 
-struct seen { int seg, lo, hi; }; /* keys [lo, hi) that a row may see */
+struct seen {
+    int seg, lo, hi;
+}; /* keys [lo, hi) that a row may see */
 
 static struct seen seen_of(const struct call *c, int name, int row, int window)
 {
     const struct place at = place(c, name, row);
     const int lo = window && at.row - window + 1 > 0 ? at.row - window + 1 : 0;
-    return (struct seen){ at.seg, lo, at.row + 1 };
+    return (struct seen){at.seg, lo, at.row + 1};
 }
 
 void cpu_qk(const struct call *c)
@@ -34,7 +36,7 @@ void cpu_qk(const struct call *c)
     const struct span row = call_rows(c, X);
     const float *x = arg_f32(c, X, 0);
     float *s = score(c, Y), *one = c->scratch;
-    const struct cpu_tile tile = { .k = one + CPU_KEYS };
+    const struct cpu_tile tile = {.k = one + CPU_KEYS};
     for (int r = row.lo; r < row.hi; r++) {
         const struct seen see = seen_of(c, X, r, qk->at.QK.window);
         const struct kv_view kv = arg_kv(c, S, see.seg);
@@ -78,13 +80,14 @@ void cpu_pv(const struct call *c)
     const struct span row = call_rows(c, Y);
     const float *s = score(c, C), keep = 1.0f;
     float *y = out_f32(c, Y, 0), *one = c->scratch;
-    const struct cpu_tile tile = { .v = one + CPU_KEYS };
+    const struct cpu_tile tile = {.v = one + CPU_KEYS};
     for (int r = row.lo; r < row.hi; r++) {
         const struct place at = place(c, Y, r);
         const struct kv_view kv = arg_kv(c, S, at.seg);
         const int group = shape.n_head / kv.n_head_kv;
         for (int h = 0; h < shape.n_head; h++) {
-            const float *p = s + ((size_t)(r - row.lo) * (size_t)shape.n_head + (size_t)h) * (size_t)n_key;
+            const float *p =
+                s + ((size_t)(r - row.lo) * (size_t)shape.n_head + (size_t)h) * (size_t)n_key;
             float *o = y + ((size_t)r * (size_t)shape.n_head + (size_t)h) * (size_t)d;
             int key = 0;
             while (key <= at.row && p[key] == 0.0f) /* out of the window: maybe no page any more */

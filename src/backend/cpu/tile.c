@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static void load_k(const struct cpu_isa *isa, float *to, const struct kv_view *kv, int head, int row)
+static void load_k(const struct cpu_isa *isa, float *to, const struct kv_view *kv, int head,
+                   int row)
 {
     const int n = kv->page_rows;
     const size_t at = (size_t)head * (size_t)kv->d_k * (size_t)n;
@@ -21,7 +22,8 @@ static void load_k(const struct cpu_isa *isa, float *to, const struct kv_view *k
             isa->from_f16(to, h + d * n, n);
 }
 
-static void load_v(const struct cpu_isa *isa, float *to, const struct kv_view *kv, int head, int row)
+static void load_v(const struct cpu_isa *isa, float *to, const struct kv_view *kv, int head,
+                   int row)
 {
     const int n = kv->page_rows * kv->d_v;
     const size_t at = (size_t)head * (size_t)n;

@@ -4,7 +4,9 @@
 
 #include "backend/cpu/cpu.h"
 
-struct cpu_tile { float *k, *v; }; /* [d_k][64], [64][d_v]; NULL: not wanted */
+struct cpu_tile {
+    float *k, *v;
+}; /* [d_k][64], [64][d_v]; NULL: not wanted */
 
 /* Keys [key, key + 64) of the sequence, of which rows below the view's first and from `end` on are
  * left as they are. key is a multiple of 64. */

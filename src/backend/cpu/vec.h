@@ -31,36 +31,48 @@ INLINE uint32_t f32_bits(float f)
 
 enum { VW = 16 };
 typedef __m512 vf;
-#define v_set(x) _mm512_set1_ps(x)
-#define v_load(p) _mm512_loadu_ps(p)
-#define v_store(p, x) _mm512_storeu_ps(p, x)
-#define v_add(a, b) _mm512_add_ps(a, b)
-#define v_sub(a, b) _mm512_sub_ps(a, b)
-#define v_mul(a, b) _mm512_mul_ps(a, b)
-#define v_div(a, b) _mm512_div_ps(a, b)
-#define v_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define v_set(x)        _mm512_set1_ps(x)
+#define v_load(p)       _mm512_loadu_ps(p)
+#define v_store(p, x)   _mm512_storeu_ps(p, x)
+#define v_add(a, b)     _mm512_add_ps(a, b)
+#define v_sub(a, b)     _mm512_sub_ps(a, b)
+#define v_mul(a, b)     _mm512_mul_ps(a, b)
+#define v_div(a, b)     _mm512_div_ps(a, b)
+#define v_fma(a, b, c)  _mm512_fmadd_ps(a, b, c)
 #define v_fnma(a, b, c) _mm512_fnmadd_ps(a, b, c)
-#define v_max(a, b) _mm512_max_ps(a, b)
-INLINE __mmask16 v_tail(int n) { return (__mmask16)((1u << n) - 1); }
-INLINE vf v_loadn(const float *p, int n) { return _mm512_maskz_loadu_ps(v_tail(n), p); }
-INLINE void v_storen(float *p, int n, vf x) { _mm512_mask_storeu_ps(p, v_tail(n), x); }
+#define v_max(a, b)     _mm512_max_ps(a, b)
+INLINE __mmask16 v_tail(int n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
+INLINE vf v_loadn(const float *p, int n)
+{
+    return _mm512_maskz_loadu_ps(v_tail(n), p);
+}
+INLINE void v_storen(float *p, int n, vf x)
+{
+    _mm512_mask_storeu_ps(p, v_tail(n), x);
+}
 /* a < b ? x : y; y where one is NaN */
 INLINE vf v_if_lt(vf a, vf b, vf x, vf y)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
 }
-INLINE vf v_abs(vf x) { return _mm512_abs_ps(x); }
+INLINE vf v_abs(vf x)
+{
+    return _mm512_abs_ps(x);
+}
 INLINE vf v_sign_of(vf x, vf sign)
 {
     const __m512i bit = _mm512_set1_epi32((int)0x80000000);
-    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
-        bit, _mm512_castps_si512(sign), _mm512_castps_si512(x), 0xca));
+    return _mm512_castsi512_ps(
+        _mm512_ternarylogic_epi32(bit, _mm512_castps_si512(sign), _mm512_castps_si512(x), 0xca));
 }
 /* x * 2^n, n an integer in the low bits of t = n + 1.5 * 2^23 */
 INLINE vf v_scale_exp(vf x, vf t)
 {
-    return _mm512_castsi512_ps(_mm512_add_epi32(
-        _mm512_castps_si512(x), _mm512_slli_epi32(_mm512_castps_si512(t), 23)));
+    return _mm512_castsi512_ps(
+        _mm512_add_epi32(_mm512_castps_si512(x), _mm512_slli_epi32(_mm512_castps_si512(t), 23)));
 }
 INLINE vf v_load_f16(const uint16_t *p)
 {
@@ -75,27 +87,36 @@ INLINE void v_store_f16(uint16_t *p, vf x)
 
 enum { VW = 8 };
 typedef __m256 vf;
-#define v_set(x) _mm256_set1_ps(x)
-#define v_load(p) _mm256_loadu_ps(p)
-#define v_store(p, x) _mm256_storeu_ps(p, x)
-#define v_add(a, b) _mm256_add_ps(a, b)
-#define v_sub(a, b) _mm256_sub_ps(a, b)
-#define v_mul(a, b) _mm256_mul_ps(a, b)
-#define v_div(a, b) _mm256_div_ps(a, b)
-#define v_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define v_set(x)        _mm256_set1_ps(x)
+#define v_load(p)       _mm256_loadu_ps(p)
+#define v_store(p, x)   _mm256_storeu_ps(p, x)
+#define v_add(a, b)     _mm256_add_ps(a, b)
+#define v_sub(a, b)     _mm256_sub_ps(a, b)
+#define v_mul(a, b)     _mm256_mul_ps(a, b)
+#define v_div(a, b)     _mm256_div_ps(a, b)
+#define v_fma(a, b, c)  _mm256_fmadd_ps(a, b, c)
 #define v_fnma(a, b, c) _mm256_fnmadd_ps(a, b, c)
-#define v_max(a, b) _mm256_max_ps(a, b)
+#define v_max(a, b)     _mm256_max_ps(a, b)
 INLINE __m256i v_tail(int n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-INLINE vf v_loadn(const float *p, int n) { return _mm256_maskload_ps(p, v_tail(n)); }
-INLINE void v_storen(float *p, int n, vf x) { _mm256_maskstore_ps(p, v_tail(n), x); }
+INLINE vf v_loadn(const float *p, int n)
+{
+    return _mm256_maskload_ps(p, v_tail(n));
+}
+INLINE void v_storen(float *p, int n, vf x)
+{
+    _mm256_maskstore_ps(p, v_tail(n), x);
+}
 INLINE vf v_if_lt(vf a, vf b, vf x, vf y)
 {
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
-INLINE vf v_abs(vf x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+INLINE vf v_abs(vf x)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+}
 INLINE vf v_sign_of(vf x, vf sign)
 {
     const vf bit = _mm256_set1_ps(-0.0f);
@@ -103,8 +124,8 @@ INLINE vf v_sign_of(vf x, vf sign)
 }
 INLINE vf v_scale_exp(vf x, vf t)
 {
-    return _mm256_castsi256_ps(_mm256_add_epi32(
-        _mm256_castps_si256(x), _mm256_slli_epi32(_mm256_castps_si256(t), 23)));
+    return _mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_castps_si256(t), 23)));
 }
 INLINE vf v_load_f16(const uint16_t *p)
 {
@@ -121,28 +142,52 @@ INLINE void v_store_f16(uint16_t *p, vf x)
 
 enum { VW = 1 };
 typedef float vf;
-#define v_set(x) ((float)(x))
-#define v_load(p) (*(p))
-#define v_store(p, x) ((void)(*(p) = (x)))
-#define v_add(a, b) ((a) + (b))
-#define v_sub(a, b) ((a) - (b))
-#define v_mul(a, b) ((a) * (b))
-#define v_div(a, b) ((a) / (b))
-#define v_fma(a, b, c) fmaf(a, b, c)
+#define v_set(x)        ((float)(x))
+#define v_load(p)       (*(p))
+#define v_store(p, x)   ((void)(*(p) = (x)))
+#define v_add(a, b)     ((a) + (b))
+#define v_sub(a, b)     ((a) - (b))
+#define v_mul(a, b)     ((a) * (b))
+#define v_div(a, b)     ((a) / (b))
+#define v_fma(a, b, c)  fmaf(a, b, c)
 #define v_fnma(a, b, c) fmaf(-(a), b, c)
-INLINE vf v_max(vf a, vf b) { return a > b ? a : b; }
-INLINE vf v_loadn(const float *p, int n) { return n ? *p : 0; } /* n < VW never loads */
+INLINE vf v_max(vf a, vf b)
+{
+    return a > b ? a : b;
+}
+INLINE vf v_loadn(const float *p, int n)
+{
+    return n ? *p : 0;
+} /* n < VW never loads */
 INLINE void v_storen(float *p, int n, vf x)
 {
     if (n)
         *p = x;
 }
-INLINE vf v_if_lt(vf a, vf b, vf x, vf y) { return a < b ? x : y; }
-INLINE vf v_abs(vf x) { return fabsf(x); }
-INLINE vf v_sign_of(vf x, vf sign) { return copysignf(x, sign); }
-INLINE vf v_scale_exp(vf x, vf t) { return bits_f32(f32_bits(x) + (f32_bits(t) << 23)); }
-INLINE vf v_load_f16(const uint16_t *p) { return quant_f16_to_f32(*p); }
-INLINE void v_store_f16(uint16_t *p, vf x) { *p = quant_f32_to_f16(x); }
+INLINE vf v_if_lt(vf a, vf b, vf x, vf y)
+{
+    return a < b ? x : y;
+}
+INLINE vf v_abs(vf x)
+{
+    return fabsf(x);
+}
+INLINE vf v_sign_of(vf x, vf sign)
+{
+    return copysignf(x, sign);
+}
+INLINE vf v_scale_exp(vf x, vf t)
+{
+    return bits_f32(f32_bits(x) + (f32_bits(t) << 23));
+}
+INLINE vf v_load_f16(const uint16_t *p)
+{
+    return quant_f16_to_f32(*p);
+}
+INLINE void v_store_f16(uint16_t *p, vf x)
+{
+    *p = quant_f32_to_f16(x);
+}
 
 #endif
 #endif

@@ -1,7 +1,7 @@
 /* Elementwise kernels, norms, RoPE and the INT8 form, over vec.h. Included by vec_c.c, vec_avx2.c
  * and vec_avx512.c, which take the addresses of these functions into their level's table. */
-#include "backend/cpu/functions.h"
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/functions.h"
 
 #define MAP(i, n, load, store, ...)                                                                \
     do {                                                                                           \
@@ -13,11 +13,11 @@
         }                                                                                          \
         if (i < (n)) {                                                                             \
             enum { FULL = 0 };                                                                     \
-            const int left = (n) - i;                                                              \
+            const int left = (n)-i;                                                                \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     } while (0)
-#define LD(p) (FULL ? v_load((p) + i) : v_loadn((p) + i, left))
+#define LD(p)    (FULL ? v_load((p) + i) : v_loadn((p) + i, left))
 #define ST(p, x) (FULL ? v_store((p) + i, x) : v_storen((p) + i, left, x))
 
 static void vec_add(float *y, const float *a, const float *b, int n)
@@ -127,8 +127,10 @@ INLINE void rotate_one(float *y0, float *y1, float x0, float x1, float c, float 
 #if defined(__AVX512F__)
 INLINE void rope_half(float *y, const float *x, const float *t, int half, int i)
 {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd =
+        _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     vf lo = v_load(t + 2 * i), hi = v_load(t + 2 * i + 16);
     vf c = _mm512_permutex2var_ps(lo, even, hi), s = _mm512_permutex2var_ps(lo, odd, hi);
     vf x0 = v_load(x + i), x1 = v_load(x + i + half);
@@ -205,7 +207,7 @@ static void vec_from_f16(float *y, const uint16_t *x, int n)
     for (; i + VW <= n; i += VW)
         v_store(y + i, v_load_f16(x + i));
     if (i < n) {
-        uint16_t h[VW] = { 0 };
+        uint16_t h[VW] = {0};
         memcpy(h, x + i, (size_t)(n - i) * sizeof *x);
         v_storen(y + i, n - i, v_load_f16(h));
     }
@@ -220,8 +222,8 @@ INLINE void int8_block(const float *x, int n, int8_t *code, float *scale, int32_
 {
     vf a = n >= 16 ? v_load(x) : v_loadn(x, n);
     vf b = n >= 32 ? v_load(x + 16) : n > 16 ? v_loadn(x + 16, n - 16) : v_set(0.0f);
-    int amax = (int)_mm512_reduce_max_epu32(_mm512_max_epu32(_mm512_castps_si512(v_abs(a)),
-                                                             _mm512_castps_si512(v_abs(b))));
+    int amax = (int)_mm512_reduce_max_epu32(
+        _mm512_max_epu32(_mm512_castps_si512(v_abs(a)), _mm512_castps_si512(v_abs(b))));
     if (amax < AMAX_TINY || amax >= AMAX_INF) {
         memset(code, 0, 32);
         *scale = amax < AMAX_TINY ? 0.0f : NAN;
@@ -295,7 +297,8 @@ INLINE void int8_block(const float *x, int n, int8_t *code, float *scale, int32_
 static void vec_to_int8(const float *x, int n, int8_t *code, float *scale, int32_t *sum)
 {
     for (int b = 0; b * 32 < n; b++)
-        int8_block(x + b * 32, n - b * 32 < 32 ? n - b * 32 : 32, code + b * 32, scale + b, sum + b);
+        int8_block(x + b * 32, n - b * 32 < 32 ? n - b * 32 : 32, code + b * 32, scale + b,
+                   sum + b);
 }
 
 /* -1 if anything is infinite or NaN: x * 0 is NaN then. */
