@@ -12,5 +12,9 @@ static sinter_status open(sinter_host *host, struct device **out, sinter_error *
     return native_open(host, cpu_kind(level), NULL, NULL, out, err);
 }
 
-const struct backend backend_cpu = {
-    .name = "cpu", .what = "this machine's processor", .open = open, BACKEND_NATIVE};
+const struct backend backend_cpu = {.name = "cpu",
+                                    .what = "this machine's processor",
+                                    .open = open,
+                                    BACKEND_NATIVE,
+                                    .measure = cpu_measure,
+                                    .bench = cpu_bench};

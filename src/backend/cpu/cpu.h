@@ -94,9 +94,12 @@ extern const struct cpu_isa cpu_isa_avx2, cpu_isa_avx512;
 #endif
 
 /* Micro benchmark: a line per format x level x {1, 3, 64} tokens, with shares of the read bandwidth
- * and of the units that it measures first. mask: "", or the highest level to try. */
-CHECKED sinter_status cpu_bench(sinter_host *host, const char *mask, struct text_buf *out,
+ * and of the units that it measures first; levels up to the option cpu-mask. */
+CHECKED sinter_status cpu_bench(sinter_host *host, bool json, struct text_buf *out,
                                 sinter_error *err);
+/* Read bandwidth [byte/s] and int8 rate [multiply-adds/s] of all threads. */
+CHECKED sinter_status cpu_measure(sinter_host *host, double *read_rate, double *int8_rate,
+                                  sinter_error *err);
 
 /* The micro-kernels of a level; levels that this build lacks give the one below. */
 const struct cpu_isa *cpu_isa(enum cpu_level level);
