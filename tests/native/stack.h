@@ -109,10 +109,25 @@ static inline sinter_status stack_read_model(void *ctx, const struct graph_weigh
 
 /* ---- Opening ---- */
 
-static inline const char *stack_file(const struct subject *s, char path[512])
+static char stack_path[512]; /* of the dummy that was written last */
+static inline void stack_unlink(void)
 {
-    snprintf(path, 512, "%s/stack-%d-%s.gguf", TEST_BINARY_DIR, (int)getpid(), s->name);
-    return path;
+    unlink(stack_path);
+}
+
+/* The dummy's file: written once for stacks of one subject that come one after another. */
+static inline const char *stack_file(sinter_host *host, const struct subject *s)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/stack-%d-%s.gguf", TEST_BINARY_DIR, (int)getpid(), s->name);
+    if (strcmp(path, stack_path) == 0)
+        return stack_path;
+    if (!stack_path[0])
+        atexit(stack_unlink);
+    stack_unlink();
+    strcpy(stack_path, path);
+    OK(dummy_write(host, &s->dummy, path, err));
+    return stack_path;
 }
 
 static inline sinter_host *stack_host(const struct stack_options *o)
@@ -129,15 +144,11 @@ static inline sinter_host *stack_host(const struct stack_options *o)
 
 static inline void stack_graph(struct stack *k, const struct subject *s, int n_ctx)
 {
-    char path[512];
     if (s->make) {
         k->graph = s->make(k->host);
         return;
     }
-    stack_file(s, path);
-    OK(dummy_write(k->host, &s->dummy, path, err));
-    OK(model_open(k->host, path, &k->model, err));
-    unlink(path);
+    OK(model_open(k->host, stack_file(k->host, s), &k->model, err));
     struct model_variant v = {.n_ctx = n_ctx, .argmax = true};
     OK(model_graph(k->model, &v, &k->graph, err));
 }

@@ -105,10 +105,24 @@ static inline struct graph *syn_snake(sinter_host *host)
     return syn_end(&s, syn_op(&s, "snake", OP_ADD, ATTR_NONE, y, x, -1));
 }
 
-/* Every subject of the tests: the dummies, then the graphs above (ref only). */
+/* A value read whole by one step while the next, its last reader, may not yet take its bytes. */
+static inline struct graph *syn_inplace(sinter_host *host)
+{
+    struct synthetic s = {0};
+    union attr one = {.MATMUL = {1}}, half = {.SCALE = {0.5f}}, eps = {.RMS_NORM = {1e-5f, 0}};
+    int x = syn_start(&s, host, "inplace");
+    int y = syn_op(&s, "y", OP_MATMUL, one, x, syn_weight(&s, "y.weight", SYN_D, SYN_D), -1);
+    int n = syn_op(&s, "norm", OP_RMS_NORM, eps, y, -1, -1);
+    int z = syn_op(&s, "half", OP_SCALE, half, y, -1, -1);
+    z = syn_op(&s, "silu", OP_SILU, ATTR_NONE, z, -1, -1);
+    return syn_end(&s, syn_op(&s, "sum", OP_ADD, ATTR_NONE, n, z, -1));
+}
+
+/* Every subject of the tests: the dummies, then the graphs above (but for the first: ref only). */
 static inline bool subject_at(int i, struct subject *s, bool *ref_only)
 {
-    static const struct subject hand[] = {{.name = "recurrent", .make = syn_recurrent},
+    static const struct subject hand[] = {{.name = "inplace", .make = syn_inplace},
+                                          {.name = "recurrent", .make = syn_recurrent},
                                           {.name = "adds", .make = syn_adds},
                                           {.name = "snake", .make = syn_snake}};
     int n = 0;
@@ -118,7 +132,7 @@ static inline bool subject_at(int i, struct subject *s, bool *ref_only)
         if (n++ == i)
             return true;
     }
-    *ref_only = true;
+    *ref_only = i > n;
     if (i - n >= (int)(sizeof hand / sizeof hand[0]))
         return false;
     *s = hand[i - n];
