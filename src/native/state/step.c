@@ -25,12 +25,13 @@ static sinter_status check_seg(const struct state_pool *p, const struct batch_se
     return SINTER_OK;
 }
 
-/* Does the first row written fall into a page that others hold too? */
+/* Does the first row written fall into a page that others hold too? (A restored window may start
+ * behind it.) */
 static bool must_copy(const struct state_pool *p, const struct seq *s, int class, int end)
 {
     const struct seq_class *c = &s->class[class];
     int at = (end - c->first_row) / p->o.page_rows;
-    return at < c->n_page && p->class[class].page.count[c->page[at]] > 1;
+    return end >= c->first_row && at < c->n_page && p->class[class].page.count[c->page[at]] > 1;
 }
 
 int state_pages_wanted(const struct state_pool *p, const struct batch_seg *g, int class)
