@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/functions.h"
 
 static uint64_t seed, rng;
 static int n_case, n_good;
@@ -453,6 +454,46 @@ static void test_not_finite(void **state)
     assert_int_equal(n_good, n_case);
 }
 
+/* functions.h against the C library in double. */
+static double worst(double got, double exact, double so_far)
+{
+    const double e = fabs(got - exact) / (fabs(exact) + 1e-30);
+    return e > so_far ? e : so_far;
+}
+
+static void test_functions(void **state)
+{
+    (void)state;
+    double e_exp = 0, e_tanh = 0, e_silu = 0, e_gelu = 0, e_sin = 0;
+    for (int i = 0; i < 200000; i++) {
+        const float x = uniform() * (i % 2 ? 20 : 1) * (i % 3 ? 1 : 0.01f);
+        float y, s[2] = {0, x};
+        const double u =
+            0.79788456080286535588 * ((double)x + 0.044715 * (double)x * (double)x * (double)x);
+        cpu_isa_c.softmax(s, 2, NULL); /* 1 / (1 + exp(x)) */
+        e_exp = worst(s[0], 1 / (1 + exp((double)x)), e_exp);
+        cpu_isa_c.tanh(&y, &x, 1);
+        e_tanh = worst(y, tanh((double)x), e_tanh);
+        cpu_isa_c.silu(&y, &x, 1);
+        e_silu = worst(y, (double)x / (1 + exp(-(double)x)), e_silu);
+        cpu_isa_c.gelu(&y, &x, 1);
+        if (x > -3) /* further out the tanh form cancels, and its result is nothing */
+            e_gelu = worst(y, (double)x / (1 + exp(-2 * u)), e_gelu);
+    }
+    for (int i = 0; i < 100000; i++) {
+        const double x = (double)uniform() * (i % 2 ? 1e6 : 4);
+        float s, c;
+        sincos_f64(x, &s, &c);
+        e_sin = fmax(e_sin, fmax(fabs((double)s - sin(x)), fabs((double)c - cos(x))));
+    }
+    check(e_exp < 4e-7, "exp: error %g", e_exp);
+    check(e_tanh < 4e-7, "tanh: error %g", e_tanh);
+    check(e_silu < 4e-7, "silu: error %g", e_silu);
+    check(e_gelu < 2e-6, "gelu: error %g", e_gelu);
+    check(e_sin < 6e-8, "sincos: error %g", e_sin);
+    assert_int_equal(n_good, n_case);
+}
+
 int main(void)
 {
     const char *given = getenv("KERNELS_SEED");
@@ -464,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_pack),      cmocka_unit_test(test_meaning),
         cmocka_unit_test(test_products),  cmocka_unit_test(test_rows),
         cmocka_unit_test(test_attention), cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_functions),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     printf("kernels: %d/%d\n", n_good, n_case);
