@@ -228,13 +228,22 @@ static int32_t pick(sinter_sampler *s)
     return s->cand[n - 1].id;
 }
 
-sinter_status sinter_sampler_pick(sinter_sampler *s, const float *logits, int32_t *id,
-                                  sinter_error *err)
+static sinter_status check_logits(const float *logits, int32_t n, sinter_error *err)
 {
-    for (int32_t i = 0; i < s->n_vocab; i++)
+    bool any = false;
+    for (int32_t i = 0; i < n; i++) {
+        any |= logits[i] > -INFINITY;
         if (isnan(logits[i]) || logits[i] == INFINITY)
             return FAIL(err, NUMERIC, "logit %d is not a number; run `sinter verify` on the model",
                         i);
+    }
+    return any ? SINTER_OK : FAIL(err, NUMERIC, "all %d logits are -infinity", n);
+}
+
+sinter_status sinter_sampler_pick(sinter_sampler *s, const float *logits, int32_t *id,
+                                  sinter_error *err)
+{
+    TRY(check_logits(logits, s->n_vocab, err));
     memcpy(s->logit, logits, (size_t)s->n_vocab * sizeof *logits);
     if (s->o.repeat_penalty > 0 && s->o.repeat_penalty != 1)
         penalise(s, logits);
