@@ -60,6 +60,7 @@ static float draw_float(const struct draw *d, uint64_t i)
     switch (d->init) {
     case INIT_EMBED:
     case INIT_LINEAR:
+    case INIT_BRANCH:
         return normal(w) * d->sigma;
     case INIT_NORM:
         return 0.9F + 0.2F * uniform(w);
@@ -74,7 +75,7 @@ static float draw_float(const struct draw *d, uint64_t i)
 static void draw_chunk(const struct draw *d, uint64_t chunk, uint8_t *buf)
 {
     float x[CHUNK];
-    if (d->init == INIT_EMBED || d->init == INIT_LINEAR) /* nearly all of a model */
+    if (d->init != INIT_NORM && d->init != INIT_BIAS && d->init != INIT_FREQ) /* nearly all */
         for (uint64_t i = 0; i < CHUNK; i++)
             x[i] = normal(word(d->seed, chunk * CHUNK + i)) * d->sigma;
     else

@@ -54,7 +54,7 @@ bool keys_is_array(const struct keys *k, enum key_id id);
 enum tensor_need { TENSOR_NEVER, TENSOR_MAY, TENSOR_MUST };
 enum tensor_kind { KIND_VECTOR, KIND_MATRIX, KIND_EXPERTS };
 enum tensor_scope { SCOPE_MODEL, SCOPE_LAYER };
-enum tensor_init { INIT_EMBED, INIT_NORM, INIT_LINEAR, INIT_BIAS, INIT_FREQ };
+enum tensor_init { INIT_EMBED, INIT_NORM, INIT_LINEAR, INIT_BRANCH, INIT_BIAS, INIT_FREQ };
 enum tensor_dim {
     DIM_ONE,
     DIM_WIDTH,
