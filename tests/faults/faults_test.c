@@ -38,7 +38,7 @@ static void note_failure(struct scene *c, sinter_status status, const char *mess
                  (int)c->fault.at, call, (int)status, (int)c->status, message);
     c->status = status;
     c->failed_in = c->phase;
-    snprintf(c->message, sizeof c->message, "%s", message);
+    snprintf(c->message, sizeof c->message, "%.200s", message);
 }
 
 static sinter_status make_host(const struct scene *c, const sinter_hooks *hooks, sinter_host **host,

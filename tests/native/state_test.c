@@ -2,6 +2,9 @@
  * the bits of one that was not, or the call is refused with its reason. */
 #include "native/synthetic.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 enum { LEN = 48 };
 
 static int n_ok;
@@ -529,6 +532,39 @@ static void test_rows_fire(void **state)
     }
 }
 
+/* ref --far: what lies on the device cannot be read from outside of its own calls. */
+static void test_far(void **state)
+{
+    char *was = getenv("SINTER_FAR") ? strdup(getenv("SINTER_FAR")) : NULL;
+    (void)state;
+    for (int far = 0; far < 2; far++) {
+        setenv("SINTER_FAR", far ? "1" : "0", 1);
+        struct stack k = stack_open(&llama, &(struct stack_options){.backend = "ref"});
+        struct seq *s = stack_seq(&k);
+        stack_text(&k, s, 0, 3, 3, NULL);
+        const char *const at[] = {k.state->slot[0].base, k.exec->arena, k.weights->weight[0].data};
+        for (int i = 0; i < 3; i++) {
+            int status;
+            pid_t child = fork();
+            if (child == 0) {
+                signal(SIGSEGV, SIG_DFL);
+                signal(SIGBUS, SIG_DFL);
+                volatile char c = *(volatile const char *)at[i];
+                (void)c;
+                _exit(0);
+            }
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_int_equal(WIFSIGNALED(status), far);
+        }
+        stack_close(&k);
+    }
+    if (was)
+        setenv("SINTER_FAR", was, 1);
+    else
+        unsetenv("SINTER_FAR");
+    free(was);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_full),      cmocka_unit_test(test_commits),
         cmocka_unit_test(test_saves),     cmocka_unit_test(test_restore_full),
         cmocka_unit_test(test_recurrent), cmocka_unit_test(test_rows_fire),
+        cmocka_unit_test(test_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,9 @@
 #include "base/host.h"
 #include "sinter.h"
 
+/* The macros' err may shadow a test's own. */
+#pragma GCC diagnostic ignored "-Wshadow"
+
 #define OK(call)                                                                                   \
     do {                                                                                           \
         sinter_error ok_err = {0};                                                                 \

@@ -428,7 +428,9 @@ static void plan_is_taken(const char *arch, const char *kind, const char *backen
     OK(sinter_engine_create(r.model, &o, &r.engine, err));
     uint64_t more = host_usage(r.host).bytes - before.bytes;
     struct bytes b = bytes_of(plan.text);
-    if (more < b.total || more > b.total + (1 << 20))
+    bool far =
+        getenv("SINTER_FAR") && strcmp(backend, "ref") == 0; /* its memory is not the host's */
+    if (!far && (more < b.total || more > b.total + (1 << 20)))
         fail_msg("%s: planned %zu, the host counts %llu more", arch, b.total,
                  (unsigned long long)more);
     sinter_session *s = rig_session(&r);
