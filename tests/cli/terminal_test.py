@@ -4,6 +4,7 @@ import pty
 import re
 import select
 import shutil
+import signal
 import sys
 import time
 
@@ -44,6 +45,8 @@ class Terminal:
 
     def end(self):
         self.wait(r"\0")  # comes never: reads to the end
+        if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            os.kill(self.pid, signal.SIGKILL)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 

@@ -190,7 +190,12 @@ static sinter_status generate(struct answer *a, const char *prompt, size_t n,
     r->size = sizeof *r;
     bar_start(&a->bar, t, "prompt");
     interrupt_watch(c->session);
+    if (interrupt_count()) /* it came before the session could be told */
+        sinter_session_cancel(c->session);
     sinter_status status = sinter_generate(c->session, prompt, n, &o, r, &t->err);
+    if (status == SINTER_OK && r->stop == SINTER_STOP_CANCELLED && !interrupt_count())
+        status =
+            sinter_generate(c->session, prompt, n, &o, r, &t->err); /* that was the last one's */
     interrupt_watch(NULL);
     bar_end(&a->bar);
     if (status == SINTER_OK && a->text.failed)
@@ -237,7 +242,6 @@ sinter_status chat_answer(struct chat *c, const char *text, size_t n, bool *inte
     char *prompt = NULL;
     size_t n_prompt;
     sinter_status status;
-    interrupt_clear();
     TRY_OUT(next_prompt(c, text, n, &said, &prompt, &n_prompt));
     TRY_OUT(generate(&a, prompt, n_prompt, &r));
     finish(&a, &r);

@@ -13,7 +13,8 @@ static const struct opt opts[] = {
      "check: the counts that must come out (tests/fusion/BACKEND.csv)"},
     {"record", NULL, OPT_FLAG, AT(record), NULL, NULL, 0, 0, "check: write the baseline"},
     {"models", NULL, OPT_FLAG, AT(models), NULL, NULL, 0, 0, "check: list the models it runs"},
-    {"work", NULL, OPT_TEXT, AT(work), "FOLDER", NULL, 0, 0, "check: folder for the dummies (one in $TMPDIR)"},
+    {"work", NULL, OPT_TEXT, AT(work), "FOLDER", NULL, 0, 0,
+     "check: folder for the dummies (one in $TMPDIR)"},
     OPT_JSON(struct fusion_args),
     OPT_END};
 #undef AT

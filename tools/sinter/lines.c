@@ -33,15 +33,17 @@ static char *prompt_of(EditLine *edit)
     return (char *)(uintptr_t)((struct lines *)data)->prompt;
 }
 
-/* Reads one character; Ctrl-C gives up the line (libedit's own would try again). */
+/* Reads one character; Ctrl-C gives up the line (libedit's own function would try again). */
 static int read_char(EditLine *edit, wchar_t *out)
 {
     mbstate_t state = {0};
     (void)edit;
     for (;;) {
         char byte;
+        if (!interrupt_wait(STDIN_FILENO))
+            return -1;
         ssize_t n = read(STDIN_FILENO, &byte, 1);
-        if (n < 0 && errno == EINTR && !interrupt_count())
+        if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n < 0 ? -1 : 0;
@@ -106,6 +108,7 @@ bool lines_read(struct lines *l, const char *prompt, struct text *line, bool *in
 {
     int n = 0;
     l->prompt = prompt;
+    el_set(l->edit, EL_PREP_TERM, 1); /* before the prompt shows: keys are ours from then on */
     const char *got = el_gets(l->edit, &n);
     line->n = 0;
     text_add(line, "", 0);
@@ -146,7 +149,7 @@ struct lines *lines_open(void)
 bool lines_read(struct lines *l, const char *prompt, struct text *line, bool *interrupted)
 {
     fputs(prompt, stderr);
-    ssize_t n = getline(&l->line, &l->cap, stdin);
+    ssize_t n = interrupt_wait(STDIN_FILENO) ? getline(&l->line, &l->cap, stdin) : -1;
     line->n = 0;
     text_add(line, "", 0);
     *interrupted = n < 0 && interrupt_count() > 0;

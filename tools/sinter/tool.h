@@ -198,9 +198,10 @@ CHECKED sinter_status prompt_text(struct tool *t, const char *prompt, const char
 /* ---- Ctrl-C ---------------------------------------------------------------------------------- */
 
 /* From here on Ctrl-C cancels the session's running answer, and pressed again ends the program.
- * NULL: it is counted, and wakes a read. */
+ * NULL: it is counted, and wakes interrupt_wait. */
 void interrupt_watch(sinter_session *session);
 int interrupt_count(void); /* since the last clear */
 void interrupt_clear(void);
+bool interrupt_wait(int fd); /* until there is something to read; false: Ctrl-C came first */
 
 #endif
