@@ -74,12 +74,12 @@ fuzz:
 
 bench: program fetch
 	@for file in "$(MODELS)"/*.gguf; do "$(DIR)/sinter" bench -m "$$file" || exit; done
-# LLAMA_BENCH=path of llama.cpp's llama-bench, built for this machine
+# LLAMA_BENCH=path of llama.cpp's llama-bench, built for this machine; RECORD=1 keeps the table
 bench-peers: program fetch
 	@test -x "$(LLAMA_BENCH)" || \
 		{ echo "bench-peers: set LLAMA_BENCH to a llama-bench that can be run" >&2; exit 2; }
 	@python3 bench/peers.py --sinter "$(DIR)/sinter" --llama-bench "$(LLAMA_BENCH)" \
-		--models "$(MODELS)" --work "$(BUILD)/peers"
+		--models "$(MODELS)" --work "$(BUILD)/peers" $(if $(RECORD),--record)
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format --style=file -i

@@ -1,7 +1,7 @@
 """The console examples of README.md: "$ command", then what it prints on both streams.
 
-"..." in a line stands for any text, "..." as a line for any lines. Examples run in order in a folder
-where models/ is the folder of the real models; stdout is compared first, then stderr.
+"..." in a line stands for any text, "..." as a line for any lines. Examples run in order in a
+folder where models/ is the folder of the real models; the two streams may come in either order.
 """
 import os
 import re

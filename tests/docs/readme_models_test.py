@@ -1,4 +1,4 @@
-"""Runs the examples of README.md that need a real model; those whose file is not there are skipped."""
+"""Runs the examples of README.md that need a real model; skipped where it is not there."""
 import sys
 
 import readme
