@@ -8,6 +8,11 @@ static void *host_mem_alloc(void *ctx, size_t bytes)
     return host_alloc(ctx, bytes);
 }
 
+static void *host_mem_alloc_raw(void *ctx, size_t bytes)
+{
+    return host_alloc_raw(ctx, bytes);
+}
+
 static void host_mem_free(void *ctx, void *block)
 {
     host_free(ctx, block);
@@ -33,7 +38,7 @@ sinter_status native_open(sinter_host *host, const struct native_kind *kind,
     *d = (struct device){.host = host,
                          .kind = kind,
                          .close_mem = close_mem,
-                         .mem = {host, host_mem_alloc, host_mem_free, NULL}};
+                         .mem = {host, host_mem_alloc, host_mem_free, NULL, host_mem_alloc_raw}};
     if (mem)
         d->mem = *mem;
     TRY_OUT(fuse_table_create(host, kind->list, &d->table, err));

@@ -43,11 +43,12 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
     if (o->n_ctx > train)
         TRY(host_warn(model->host, err, "a context of %d: the model was trained with %d", o->n_ctx,
                       train));
-    o->n_chunk = o->n_chunk > o->n_ctx * o->n_session ? o->n_ctx * o->n_session : o->n_chunk;
+    int64_t n_row = (int64_t)o->n_ctx * o->n_session;
+    o->n_chunk = o->n_chunk > n_row ? (int32_t)n_row : o->n_chunk;
     TRY(backend_find(o->backend, backend, err));
     *state = (struct state_options){.page_rows = (int)host->page_rows == 16 ? 16 : 64,
                                     .n_seq = o->n_session,
-                                    .n_row = (int64_t)o->n_ctx * o->n_session,
+                                    .n_row = n_row,
                                     .n_ctx = o->n_ctx,
                                     .n_chunk = o->n_chunk};
     memcpy(state->model_hash, model->model->hash, sizeof state->model_hash);

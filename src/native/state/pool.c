@@ -98,7 +98,9 @@ static sinter_status make_slot(struct state_pool *p, int i, const struct state_s
         TRY(counted_init(p->host, &p->rec[home->class], n, err));
     }
     size_t bytes = (size_t)n * home->each;
-    home->base = p->mem.alloc(p->mem.ctx, bytes ? bytes : 64);
+    /* A row is read only after it was written: pages are touched when they are used. */
+    home->base =
+        (p->mem.alloc_raw ? p->mem.alloc_raw : p->mem.alloc)(p->mem.ctx, bytes ? bytes : 64);
     if (!home->base)
         return FAIL(err, MEMORY,
                     "no memory for the state of layer %d (%zu bytes); use a smaller context, fewer "

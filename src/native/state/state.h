@@ -31,7 +31,8 @@ struct device_mem {
     void *ctx;
     void *(*alloc)(void *ctx, size_t bytes); /* zeroed, 64-byte aligned; NULL: none */
     void (*free)(void *ctx, void *block);
-    void (*access)(void *ctx, bool on); /* readable between on and off; NULL: always */
+    void (*access)(void *ctx, bool on);          /* readable between on and off; NULL: always */
+    void *(*alloc_raw)(void *ctx, size_t bytes); /* not cleared; NULL: alloc */
 };
 
 CHECKED sinter_status state_pool_create(sinter_host *host, const struct device_mem *mem,
