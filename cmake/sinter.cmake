@@ -169,9 +169,20 @@ function(sinter_library)
     foreach(module ${modules})
         list(APPEND objects $<TARGET_OBJECTS:${module}>)
     endforeach()
+    # In the archive internal names are made local, so that a program may have a model_open too.
+    set(one ${CMAKE_BINARY_DIR}/sinter_one.o)
+    add_custom_command(OUTPUT ${one}
+        COMMAND ${CMAKE_LINKER} -r -o ${one} ${objects}
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${one}
+        DEPENDS ${modules} ${objects} COMMAND_EXPAND_LISTS VERBATIM
+        COMMENT "Joining the modules, internal names local")
     foreach(kind SHARED STATIC)
         string(TOLOWER sinter_${kind} target)
-        add_library(${target} ${kind} ${objects})
+        if(kind STREQUAL STATIC AND NOT SINTER_SANITIZE)
+            add_library(${target} ${kind} ${one})
+        else()
+            add_library(${target} ${kind} ${objects})
+        endif()
         target_include_directories(${target} PUBLIC
             $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
         set_target_properties(${target} PROPERTIES OUTPUT_NAME sinter LINKER_LANGUAGE C

@@ -17,13 +17,15 @@ static void summary(const sinter_engine *e, struct text_buf *b, bool json)
 {
     struct exec_summary s = e->home->backend->summary(e->exec);
     double n = e->n_decode > 2 ? (double)(e->n_decode - 2) : 1;
+    uint64_t warnings = host_warnings(e->host);
+    if (warnings && !json)
+        text_buf_printf(b, "warnings %llu\n", (unsigned long long)warnings);
     text_buf_printf(b,
                     json ? "{\"graphs\":1,\"plans\":%llu,\"allocs_per_token\":%g,"
                            "\"barriers_per_layer\":%d,\"fallbacks\":%d,\"warnings\":%llu}\n"
-                         : "graphs 1 plans %llu allocs/token %g barriers/layer %d fallbacks %d "
-                           "warnings %llu\n",
+                         : "graphs 1 plans %llu allocs/token %g barriers/layer %d fallbacks %d\n",
                     (unsigned long long)s.n_plan, (double)e->decode_allocs / n,
-                    s.barriers_per_layer, s.n_fallback, (unsigned long long)host_warnings(e->host));
+                    s.barriers_per_layer, s.n_fallback, (unsigned long long)warnings);
 }
 
 static void memory(const struct device_bytes *d, struct text_buf *b, bool json)
