@@ -15,11 +15,13 @@
 struct mode {
     const char *name;
     int n_row, n_seq, want;
+    bool argmax;
 };
 static const struct mode modes[] = {
-    {"decode", 1, 1, SINTER_WANT_LAST}, {"few", 3, 1, SINTER_WANT_LAST},
-    {"chunk", 40, 1, SINTER_WANT_LAST}, {"mid", 40, 1, SINTER_WANT_NONE},
-    {"all", 40, 1, SINTER_WANT_ALL},    {"seqs", 3, 2, SINTER_WANT_LAST},
+    {"decode", 1, 1, SINTER_WANT_LAST},       {"few", 3, 1, SINTER_WANT_LAST},
+    {"chunk", 40, 1, SINTER_WANT_LAST},       {"mid", 40, 1, SINTER_WANT_NONE},
+    {"all", 40, 1, SINTER_WANT_ALL},          {"seqs", 3, 2, SINTER_WANT_LAST},
+    {"greedy", 1, 1, SINTER_WANT_LAST, true},
 };
 enum { N_MODE = sizeof modes / sizeof modes[0], PAST = 5, MAX_ROWS = 40 };
 
@@ -218,6 +220,20 @@ static void close_runner(sinter_host *host, struct runner *r)
     *r = (struct runner){0};
 }
 
+/* Logits, or the ids as numbers. */
+static size_t take_results(const sinter_item *item, int n_vocab, float *to)
+{
+    size_t n = (size_t)item->n_out * (size_t)n_vocab;
+    if (item->argmax) {
+        for (int i = 0; i < item->n_out; i++)
+            to[i] = (float)item->argmax[i];
+        return (size_t)item->n_out;
+    }
+    if (n)
+        memcpy(to, item->logits, n * sizeof *to);
+    return n;
+}
+
 /* A past of PAST tokens, then the mode's step; *n = floats in r->logits. */
 static sinter_status run_mode(struct runner *r, const struct mode *mode, int n_vocab, size_t *n,
                               sinter_error *err)
@@ -234,19 +250,18 @@ static sinter_status run_mode(struct runner *r, const struct mode *mode, int n_v
         TRY(sinter_session_create(r->engine, &r->s[s], err));
         item[s] = (sinter_item){.session = r->s[s], .ids = past + s, .n_id = PAST - s};
         TRY(sinter_engine_step(r->engine, &item[s], 1, err));
-        item[s] =
-            (sinter_item){.session = r->s[s], .ids = ids, .n_id = mode->n_row, .want = mode->want};
+        item[s] = (sinter_item){.session = r->s[s],
+                                .ids = ids,
+                                .n_id = mode->n_row,
+                                .want = mode->want,
+                                .want_argmax = mode->argmax};
     }
     struct fuse_stats *stats = r->engine->home->device->stats;
     fuse_stats_reset(stats);
     TRY(sinter_engine_step(r->engine, item, mode->n_seq, err));
     *n = 0;
-    for (int s = 0; s < mode->n_seq; s++) {
-        size_t here = (size_t)item[s].n_out * (size_t)n_vocab;
-        if (here)
-            memcpy(r->logits + *n, item[s].logits, here * sizeof *r->logits);
-        *n += here;
-    }
+    for (int s = 0; s < mode->n_seq; s++)
+        *n += take_results(&item[s], n_vocab, r->logits + *n);
     return SINTER_OK;
 }
 
@@ -284,6 +299,8 @@ static sinter_status check_mode(struct check *k, const char *name, const sinter_
     TRY(run_mode(&t->ref, mode, n_vocab, &n, err));
     double unfused = nmse(t->fused.logits, t->plain.logits, n);
     double ref = nmse(t->fused.logits, t->ref.logits, n);
+    if (mode->argmax && !is_float_model(m))
+        return SINTER_OK; /* two tokens may be too close to call */
     verdict(k, unfused <= bound, name, mode->name, "NMSE fused/unfused", unfused, bound);
     verdict(k, ref <= bound, name, mode->name, "NMSE fused/ref", ref, bound);
     return SINTER_OK;
