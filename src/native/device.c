@@ -85,11 +85,30 @@ void native_unload(struct device *d, struct weights *w)
     weights_free(w);
 }
 
+/* A matrix of a type that the backend has no kernel for. */
+static sinter_status refuse_types(const struct device *d, const struct graph *g, sinter_error *err)
+{
+    for (int i = 0; i < g->n_node; i++)
+        for (int j = 0; j < g->node[i].n_in; j++) {
+            int v = g->node[i].in[j];
+            if (v < 0 || graph_role(&g->node[i], j) != 'w' || !d->kind->weight->takes)
+                continue;
+            const struct graph_weight *w = &g->weight[g->value[v].index];
+            if (!d->kind->weight->takes(w->type))
+                return FAIL(err, UNSUPPORTED,
+                            "%s is %s, and backend %s has no kernel for matrices of that type; use "
+                            "another backend or another quantisation of the model",
+                            w->name, quant_row(w->type)->name, d->kind->name);
+        }
+    return SINTER_OK;
+}
+
 sinter_status native_refuse(struct device *d, const struct graph *g, sinter_error *err)
 {
     struct fuse_key key = {1, 1, 1, 1};
     struct fuse_options o = {.fusion = false, .disable = "", .ignore_need = ""};
     struct fuse_result *r;
+    TRY(refuse_types(d, g, err));
     TRY(fuse_match(d->host, d->table, g, &key, &o, NULL, 0, false, &r, err));
     fuse_result_free(r);
     return SINTER_OK;

@@ -20,6 +20,8 @@ struct weight {
 
 /* What a native backend does with weights. Vectors and constants are always f32 [n_row][n_col]. */
 struct weight_ops {
+    /* Can kernels multiply by a matrix of this type? NULL: by any. */
+    bool (*takes)(enum quant_type type);
     /* Chooses layout and mat_bytes for type, n_row, n_col and roles (all set). */
     void (*plan)(struct weight *w);
     /* Packs file rows [row, row + n) of matrix `mat`; row is a multiple of 16, n too except at the

@@ -310,4 +310,9 @@ static void row_f32(const struct weight *w, int mat, int64_t row, float *dst)
         q->decode(group + ((size_t)c * GROUP + (size_t)r) * size, dst + c, 1);
 }
 
-const struct weight_ops cpu_weight = {plan, pack, row_f32};
+static bool takes(enum quant_type type)
+{
+    return formats[type].format.bits != 0 || (quant_row(type)->flags & QUANT_FLOAT) != 0;
+}
+
+const struct weight_ops cpu_weight = {takes, plan, pack, row_f32};

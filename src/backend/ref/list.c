@@ -89,6 +89,6 @@ static void row_f32(const struct weight *w, int mat, int64_t row, float *dst)
     quant_row(w->type)->decode(src, dst, (size_t)w->n_col);
 }
 
-static const struct weight_ops weight = {plan, pack, row_f32};
+static const struct weight_ops weight = {NULL, plan, pack, row_f32};
 
 const struct native_kind ref_kind = {.name = "ref", .list = &list, .weight = &weight};
