@@ -4,10 +4,14 @@
  * can be lost, and a region or barrier in which nobody sleeps makes no system call.
  *
  * Order: what thread 0 wrote before pool_run is seen by the workers (exchange, acquire/release on
- * `go`), what the workers wrote is seen after it (`left`), and the barrier's epoch orders both. */
+ * `go`), what the workers wrote is seen after it (`left`), and the barrier's epoch orders both.
+ *
+ * A region computes alike on all threads, whatever the caller or the thread that made the pool has
+ * set: rounding to nearest, no flush to zero (threads inherit the modes of their maker). */
 #include "base/pool.h"
 
 #include <assert.h>
+#include <fenv.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -104,6 +108,7 @@ static void *worker_main(void *arg)
 {
     struct worker *w = arg;
     struct pool *p = w->pool;
+    fesetenv(FE_DFL_ENV);
     for (uint32_t region = 0;; region += STEP) {
         wait_changed(&w->go, region, p->n_spin);
         if (!p->fn)
@@ -176,14 +181,18 @@ int pool_n_thread(const struct pool *p)
 void pool_run(struct pool *p, int n_thread, void (*fn)(void *ctx, int thread, int n_thread),
               void *ctx)
 {
+    fenv_t callers;
     assert(n_thread >= 1 && n_thread <= p->n_thread);
     pthread_mutex_lock(&p->turn);
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
     p->fn = fn;
     p->ctx = ctx;
     p->n_running = n_thread;
     atomic_store_explicit(&p->left, (uint32_t)(n_thread - 1) * STEP, memory_order_relaxed);
     start_workers(p, n_thread);
     fn(ctx, 0, n_thread);
+    fesetenv(&callers);
     wait_left(p);
     pthread_mutex_unlock(&p->turn);
 }

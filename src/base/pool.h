@@ -16,7 +16,8 @@ void pool_free(struct pool *p);
 int pool_n_thread(const struct pool *p);
 
 /* Runs fn(ctx, thread, n_thread) on threads 0..n_thread-1 and returns when all have returned.
- * n_thread <= the pool's. Never fails, never allocates. */
+ * n_thread <= the pool's. Never fails, never allocates. fn computes in the default floating point
+ * environment (to nearest, no flush to zero); the caller's is as before afterwards. */
 void pool_run(struct pool *p, int n_thread, void (*fn)(void *ctx, int thread, int n_thread),
               void *ctx);
 /* All n_thread threads of the running region meet; memory written before is seen after. */

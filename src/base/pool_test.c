@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fenv.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -251,12 +252,65 @@ static void test_speed(void **state)
     pool_free(s.pool);
 }
 
+/* 1 + 2^-24 + 2^-25 rounds to 1 + 2^-23 to nearest, to 1 downwards; 2^-140 is subnormal. */
+static float rounded(void)
+{
+    volatile float one = 1, small = 0x1.8p-24f;
+    return one + small;
+}
+
+static float subnormal(void)
+{
+    volatile float a = 0x1p-100f, b = 0x1p-40f;
+    return a * b;
+}
+
+struct modes {
+    int n_right;
+    bool right[MAX_THREAD];
+};
+
+static void compute(void *ctx, int thread, int n_thread)
+{
+    struct modes *m = ctx;
+    (void)n_thread;
+    m->right[thread] = rounded() == 0x1.000002p0f && subnormal() == 0x1p-140f;
+}
+
+/* Neither the maker's modes nor the caller's reach a region; the caller's come back. */
+static void test_modes(void **state)
+{
+    struct modes m = {0};
+    (void)state;
+    fesetround(FE_DOWNWARD);
+#if defined(__SSE__)
+    const unsigned mxcsr = __builtin_ia32_stmxcsr() | 0x8040; /* flush to zero */
+    __builtin_ia32_ldmxcsr(mxcsr);
+#endif
+    struct pool *p = make(4);
+    pool_run(p, 4, compute, &m);
+    const bool kept = fegetround() == FE_DOWNWARD && rounded() == 1;
+#if defined(__SSE__)
+    const bool flushes = subnormal() == 0;
+#else
+    const bool flushes = true;
+#endif
+    fesetenv(FE_DFL_ENV);
+    for (int i = 0; i < 4; i++)
+        m.n_right += m.right[i];
+    printf("modes: %d/4\n", m.n_right);
+    assert_int_equal(m.n_right, 4);
+    assert_true(kept && flushes);
+    pool_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barrier),  cmocka_unit_test(test_regions),
         cmocka_unit_test(test_sleep),    cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_speed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
