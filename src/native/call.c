@@ -77,31 +77,16 @@ static char *value_mem(const struct call *c, int value)
     return b < 0 ? NULL : buf_mem(c, b);
 }
 
-static int64_t rows_cap(const struct call *c, const struct value *v)
-{
-    const struct plan_key *k = &c->exec->cur->key;
-    const int cap[] = {
-        [AXIS_TOK] = k->row_hi, [AXIS_OUT] = k->out_cap, [AXIS_SEQ] = k->seq_cap, [AXIS_ONE] = 1};
-    return (int64_t)cap[v->shape.axis] * v->shape.mult;
-}
-
-static size_t align64(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
-
 static struct int8_rows int8_of(const struct call *c, int b)
 {
-    const struct value *v = &c->graph->value[c->exec->cur->buf[b].value];
-    size_t n_block = ((size_t)row_len(v) + 31) / 32, n = (size_t)rows_cap(c, v);
+    const struct plan *p = c->exec->cur;
+    const struct int8_parts at = plan_int8_parts(p, &c->graph->value[p->buf[b].value]);
     char *mem = buf_mem(c, b);
-    char *scale = mem + align64(n * n_block * 32);
-    char *sum = scale + align64(n * n_block * sizeof(float));
     return (struct int8_rows){.code = (int8_t *)mem,
-                              .scale = (float *)(void *)scale,
-                              .sum = (int32_t *)(void *)sum,
-                              .code_stride = n_block * 32,
-                              .n_block = (int)n_block};
+                              .scale = (float *)(void *)(mem + at.scale),
+                              .sum = (int32_t *)(void *)(mem + at.sum),
+                              .code_stride = at.n_block * 32,
+                              .n_block = (int)at.n_block};
 }
 
 const float *arg_f32(const struct call *c, int name, int rep)
@@ -118,11 +103,6 @@ struct int8_rows arg_int8(const struct call *c, int name, int rep)
     int b = buf_index(c, first_value(c, name, rep), FORM_INT8);
     assert(b >= 0);
     return int8_of(c, b);
-}
-
-bool arg_is_int8(const struct call *c, int name, int rep)
-{
-    return buf_index(c, first_value(c, name, rep), FORM_INT8) >= 0;
 }
 
 const int32_t *arg_ids(const struct call *c, int name, int rep)

@@ -54,7 +54,6 @@ static inline int row_len(const struct value *v)
  * with role v or k: its f32 home. */
 const float *arg_f32(const struct call *c, int name, int rep);
 struct int8_rows arg_int8(const struct call *c, int name, int rep);
-bool arg_is_int8(const struct call *c, int name, int rep); /* is the INT8 form planned for us? */
 const int32_t *arg_ids(const struct call *c, int name, int rep);
 const struct weight *arg_w(const struct call *c, int name, int rep);
 /* [rows][n_rot / 2][2]: cos, sin */

@@ -90,16 +90,21 @@ static inline sinter_status stack_read_random(void *ctx, const struct graph_weig
                                               int64_t row, int64_t n, void *buf, sinter_error *err)
 {
     const struct stack *k = ctx;
-    float *to = buf;
     int64_t n_col = 0;
     (void)err;
     for (int v = 0; v < k->graph->n_value; v++)
         if (k->graph->value[v].kind == VALUE_WEIGHT &&
             k->graph->weight[k->graph->value[v].index].slice.tensor == w->slice.tensor)
             n_col = k->graph->value[v].shape.d;
-    for (int64_t i = 0; i < n * n_col; i++)
-        to[i] = stack_random((uint64_t)w->slice.tensor * 1000003u + (uint64_t)mat * 65537u +
-                             (uint64_t)(row * n_col + i));
+    char *at = buf;
+    for (int64_t r = row; r < row + n; r++, at += quant_bytes(w->type, (size_t)n_col)) {
+        float x[1024];
+        assert_true(n_col <= 1024);
+        for (int64_t i = 0; i < n_col; i++)
+            x[i] = stack_random((uint64_t)w->slice.tensor * 1000003u + (uint64_t)mat * 65537u +
+                                (uint64_t)(r * n_col + i));
+        quant_row(w->type)->encode(x, at, (size_t)n_col);
+    }
     return SINTER_OK;
 }
 

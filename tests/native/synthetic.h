@@ -1,4 +1,4 @@
-/* Graphs made by hand: what no model of ours has yet. Weights are F32. */
+/* Graphs made by hand: what no model of ours has yet. Weights are F32 where nothing else is said. */
 #ifndef TESTS_NATIVE_SYNTHETIC_H
 #define TESTS_NATIVE_SYNTHETIC_H
 
@@ -11,10 +11,16 @@ struct synthetic {
     int ids, out_rows, n_tensor;
 };
 
-static inline int syn_weight(struct synthetic *s, const char *name, int n_row, int n_col)
+static inline int syn_weight_of(struct synthetic *s, const char *name, enum quant_type type,
+                                int n_row, int n_col)
 {
     struct weight_slice slice = {s->n_tensor++, 0, n_row, n_row, 1, 1};
-    return graph_weight(s->g, name, slice, QUANT_F32, n_row, n_col);
+    return graph_weight(s->g, name, slice, type, n_row, n_col);
+}
+
+static inline int syn_weight(struct synthetic *s, const char *name, int n_row, int n_col)
+{
+    return syn_weight_of(s, name, QUANT_F32, n_row, n_col);
 }
 
 static inline int syn_op(struct synthetic *s, const char *name, enum op op, union attr at, int a,
@@ -118,10 +124,34 @@ static inline struct graph *syn_inplace(sinter_host *host)
     return syn_end(&s, syn_op(&s, "sum", OP_ADD, ATTR_NONE, n, z, -1));
 }
 
-/* Every subject of the tests: the dummies, then the graphs above (but for the first: ref only). */
+/* Attention whose heads of V are no multiple of 32 columns, behind it a matrix that reads INT8. */
+static inline struct graph *syn_heads(sinter_host *host)
+{
+    enum { HEADS = 4, D_K = 8, D_V = 40 };
+    struct synthetic s = {0};
+    union attr one = {.MATMUL = {1}}, heads = {.MATMUL = {HEADS}}, qk = {.QK = {.scale = 0.35f}};
+    struct state_slot slot = {.kind = SLOT_KV, .n_head_kv = 1, .d_k = D_K, .d_v = D_V};
+    int x = syn_start(&s, host, "heads");
+    s.g->layer = 0;
+    int w = syn_weight(&s, "q.weight", HEADS * D_K, SYN_D);
+    int q = syn_op(&s, "q", OP_MATMUL, heads, x, w, -1);
+    int k = syn_op(&s, "k", OP_MATMUL, one, x, syn_weight(&s, "k.weight", D_K, SYN_D), -1);
+    int v = syn_op(&s, "v", OP_MATMUL, one, x, syn_weight(&s, "v.weight", D_V, SYN_D), -1);
+    int kv = graph_slot(s.g, "kv", slot);
+    kv = syn_op(&s, "kv_write", OP_KV_WRITE, ATTR_NONE, kv, k, v);
+    int c = syn_op(&s, "score", OP_QK, qk, q, kv, -1);
+    c = graph_add(s.g, "softmax", OP_SOFTMAX, ATTR_NONE, 2, (int[]){c, -1});
+    int y = syn_op(&s, "mix", OP_PV, ATTR_NONE, c, kv, -1);
+    w = syn_weight_of(&s, "o.weight", QUANT_Q8_0, SYN_D, HEADS * D_V);
+    y = syn_op(&s, "o", OP_MATMUL, one, y, w, -1);
+    return syn_end(&s, syn_op(&s, "sum", OP_ADD, ATTR_NONE, y, x, -1));
+}
+
+/* Every subject of the tests: the dummies, then the graphs above (but for two: ref only). */
 static inline bool subject_at(int i, struct subject *s, bool *ref_only)
 {
     static const struct subject hand[] = {{.name = "inplace", .make = syn_inplace},
+                                          {.name = "heads", .make = syn_heads},
                                           {.name = "recurrent", .make = syn_recurrent},
                                           {.name = "adds", .make = syn_adds},
                                           {.name = "snake", .make = syn_snake}};
@@ -132,7 +162,7 @@ static inline bool subject_at(int i, struct subject *s, bool *ref_only)
         if (n++ == i)
             return true;
     }
-    *ref_only = i > n;
+    *ref_only = i > n + 1;
     if (i - n >= (int)(sizeof hand / sizeof hand[0]))
         return false;
     *s = hand[i - n];

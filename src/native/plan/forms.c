@@ -1,16 +1,6 @@
 /* Steps and buffers: which forms of which values exist, who writes them, where converts stand. */
 #include "native/plan/plan_impl.h"
 
-int64_t plan_rows_cap(const struct plan *p, const struct value *v)
-{
-    static const int one = 1;
-    const int *cap[] = {[AXIS_TOK] = &p->key.row_hi,
-                        [AXIS_OUT] = &p->key.out_cap,
-                        [AXIS_SEQ] = &p->key.seq_cap,
-                        [AXIS_ONE] = &one};
-    return (int64_t)*cap[v->shape.axis] * v->shape.mult;
-}
-
 /* The form in which a node reads its operand i: INT8 where the matrix beside it asks for it. */
 static enum form form_read(const struct native_kind *kind, const struct graph *g,
                            const struct node *n, int i)
@@ -61,19 +51,13 @@ int plan_reads(const struct native_kind *kind, const struct plan *p, int s, stru
     return n_read;
 }
 
-static size_t align64(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
-
 static size_t form_bytes(const struct plan *p, int value, enum form form)
 {
     const struct value *v = &p->graph->value[value];
-    size_t n = (size_t)plan_rows_cap(p, v), len = (size_t)row_len(v);
-    if (form == FORM_F32)
-        return align64(n * len * sizeof(float));
-    size_t n_block = (len + 31) / 32;
-    return align64(n * n_block * 32) + 2 * align64(n * n_block * 4);
+    if (form == FORM_INT8)
+        return plan_int8_parts(p, v).bytes;
+    size_t n = (size_t)plan_rows_cap(p, v) * (size_t)row_len(v);
+    return (n * sizeof(float) + 63) & ~(size_t)63;
 }
 
 static int add_buf(struct plan *p, int value, enum form form, int writer)
@@ -133,13 +117,15 @@ static void mark_wanted(const struct native_kind *kind, const struct plan *p, bo
             wants[v][FORM_F32] = true;
 }
 
-/* A group can write INT8 itself if its line says so and its share can be cut at 32 columns. */
+/* A group can write INT8 itself if its line says so and its share can be cut at 32 columns; one
+ * that is cut by columns may go by heads inside of its share (attention does). */
 static bool writes_int8(const struct plan *p, const struct plan_step *step, int value)
 {
     const struct value *v = &p->graph->value[value];
     if (!step->group->line->writes_forms || step->loop)
         return false;
-    return step->share != SHARE_HEAD || v->shape.d % 32 == 0;
+    bool by_col = step->share == SHARE_HEAD || step->share == SHARE_COL;
+    return !by_col || v->shape.d % 32 == 0;
 }
 
 /* Puts the convert of `value` before step s. */

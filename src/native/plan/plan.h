@@ -63,6 +63,28 @@ struct plan {
     uint64_t used; /* clock of last use, for eviction */
 };
 
+/* Rows of a value at the key's upper ends. */
+static inline int64_t plan_rows_cap(const struct plan *p, const struct value *v)
+{
+    const int cap[] = {[AXIS_TOK] = p->key.row_hi,
+                       [AXIS_OUT] = p->key.out_cap,
+                       [AXIS_SEQ] = p->key.seq_cap,
+                       [AXIS_ONE] = 1};
+    return (int64_t)cap[v->shape.axis] * v->shape.mult;
+}
+
+/* INT8 rows in a buffer: codes, then scales, then sums; each part begins at a multiple of 64. */
+struct int8_parts {
+    size_t n_block, scale, sum, bytes;
+};
+static inline struct int8_parts plan_int8_parts(const struct plan *p, const struct value *v)
+{
+    const size_t n_block = ((size_t)row_len(v) + 31) / 32;
+    const size_t n = (size_t)plan_rows_cap(p, v) * n_block;
+    const size_t code = (n * 32 + 63) & ~(size_t)63, word = (n * 4 + 63) & ~(size_t)63;
+    return (struct int8_parts){n_block, code, code + word, code + 2 * word};
+}
+
 struct plan_options {
     int n_thread;
     int n_key; /* most keys a row may see: the context */

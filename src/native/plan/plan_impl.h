@@ -14,14 +14,13 @@ enum { PLAN_MAX_READ = FUSE_MAX_NODE * OP_MAX_IN };
 
 /* What step s reads; weights, scores and states are not listed. Returns the count. */
 int plan_reads(const struct native_kind *kind, const struct plan *p, int s, struct read *read);
-/* Rows of a value at the key's upper ends. */
-int64_t plan_rows_cap(const struct plan *p, const struct value *v);
 
 /* forms.c: steps from groups in order, buffers of every form that is read, converts. */
 CHECKED sinter_status plan_forms(const struct native_kind *kind, struct plan *p, const int *order,
                                  sinter_error *err);
 /* shares.c: resolves ANY, sets barriers. */
-void plan_shares(const struct native_kind *kind, struct plan *p);
+CHECKED sinter_status plan_shares(const struct native_kind *kind, struct plan *p,
+                                  sinter_error *err);
 /* offsets.c: last readers, intervals, in-place pairs, offsets; and the check of FULL, which gives
  * the step it refuses, or -1. */
 void plan_liveness(const struct native_kind *kind, struct plan *p);

@@ -116,11 +116,14 @@ static bool reads_need_barrier(const struct native_kind *kind, const struct plan
     return false;
 }
 
-void plan_shares(const struct native_kind *kind, struct plan *p)
+sinter_status plan_shares(const struct native_kind *kind, struct plan *p, sinter_error *err)
 {
     int *writer = arena_alloc_n(&p->arena, (size_t)p->graph->n_value, sizeof *writer);
     int last_barrier = 0;
-    for (int v = 0; writer && v < p->graph->n_value; v++)
+    if (!writer)
+        return FAIL(err, MEMORY, "no memory for the barriers of the plan of graph %s",
+                    p->graph->name);
+    for (int v = 0; v < p->graph->n_value; v++)
         writer[v] = -1;
     for (int s = 0; s < p->n_step; s++) {
         struct plan_step *step = &p->step[s];
@@ -131,13 +134,13 @@ void plan_shares(const struct native_kind *kind, struct plan *p)
             resolve_any(kind, p, s);
         bool in_loop = step->loop && s > 0 && p->step[s - 1].loop == step->loop;
         step->barrier = !in_loop && s > 0 &&
-                        (!writer || reads_need_barrier(kind, p, s, last_barrier) ||
+                        (reads_need_barrier(kind, p, s, last_barrier) ||
                          state_needs_barrier(p, s, last_barrier, writer));
         if (step->barrier) {
             last_barrier = s;
             p->n_barrier++;
         }
-        for (int i = 0; step->group && writer && i < step->group->n_out; i++)
+        for (int i = 0; step->group && i < step->group->n_out; i++)
             writer[step->group->out[i]] = s;
     }
     for (int b = 0; b < p->n_buf; b++) {
@@ -146,4 +149,5 @@ void plan_shares(const struct native_kind *kind, struct plan *p)
         p->buf[b].share = p->step[p->buf[b].writer].share;
         p->buf[b].copies = p->buf[b].share == SHARE_EACH ? p->n_thread : 1;
     }
+    return SINTER_OK;
 }
