@@ -478,9 +478,11 @@ static void recurrent(bool fused)
     }
     struct seq *s = stack_seq(&k);
     stack_text(&k, s, 0, 20, 6, NULL);
-    OK(stack_submit(&k, s, 20, 2, NULL, NULL, err)); /* one step behind */
+    OK(stack_submit(&k, s, 20, 2, NULL, NULL, err)); /* one step behind, */
+    OK(stack_submit(&k, s, 22, 0, NULL, NULL, err)); /* and one without rows between */
     OK(stack_submit(&k, s, 22, 1, NULL, NULL, err));
     OK(k.backend->commit(s, 2, err));
+    OK(k.backend->commit(s, 0, err));
     OK(k.backend->commit(s, 1, err));
     forks(&k, want, s, 23);
     REFUSED(k.backend->trim(s, 5, err), STATE, "no snapshot");

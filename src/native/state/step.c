@@ -215,14 +215,17 @@ struct kv_view seq_kv(const struct seq *s, int slot)
                             .type_v = p->o.type_v};
 }
 
-/* The state before the youngest open step: the last snapshot of the step before it. */
+/* The state before the youngest open step: the last snapshot of the step before it that has rows.
+ */
 const float *seq_rec_read(const struct seq *s, int slot)
 {
     const struct state_pool *p = s->pool;
     const struct slot_home *h = &p->slot[slot];
-    int r = h->class, id = s->rec[r];
-    if (s->n_open > 1)
-        id = s->open[s->n_open - 2].fresh[r * rec_max_snap(p) + rec_n_snap(p, r) - 1];
+    int r = h->class, before = s->n_open - 2;
+    while (before >= 0 && !s->open[before].n_row)
+        before--;
+    int id =
+        before < 0 ? s->rec[r] : s->open[before].fresh[r * rec_max_snap(p) + rec_n_snap(p, r) - 1];
     return id < 0 ? NULL : (const float *)(const void *)(h->base + (size_t)id * h->each);
 }
 
