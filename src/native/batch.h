@@ -30,7 +30,7 @@ struct batch {
     const atomic_int *cancel; /* non-zero: stop between plan steps; NULL: never */
 };
 
-/* Borrowed until the next submit. Row o belongs to batch->out[o]; a pointer is NULL if no row of
+/* Borrowed until the next reserve. Row o belongs to batch->out[o]; a pointer is NULL if no row of
  * the batch asked for the kind. */
 struct result {
     int n_out, n_vocab, d_model;

@@ -26,7 +26,8 @@ static sinter_status grow(struct exec *x, char **mem, size_t *have, size_t want,
 {
     if (want <= *have)
         return SINTER_OK;
-    size_t used = host_usage(x->host).bytes - *have;
+    size_t used = host_usage(x->host).bytes; /* `have` is in it, unless the device has its own */
+    used = used > *have ? used - *have : 0;
     if (x->o.budget && (want > x->o.budget || used > x->o.budget - want))
         return FAIL(err, MEMORY,
                     "%s need %zu bytes, the budget is %zu with %zu in use; use a smaller chunk "
@@ -45,11 +46,11 @@ static sinter_status grow(struct exec *x, char **mem, size_t *have, size_t want,
 
 static sinter_status fit_memory(struct exec *x, const struct exec_need *need, sinter_error *err)
 {
-    if (need->scratch_each > x->scratch_each)
-        x->scratch_each = need->scratch_each;
+    size_t each = need->scratch_each > x->scratch_each ? need->scratch_each : x->scratch_each;
     TRY(grow(x, &x->arena, &x->arena_bytes, need->arena, "the buffers of a step", err));
-    TRY(grow(x, &x->scratch, &x->scratch_bytes, x->scratch_each * (size_t)x->o.n_thread,
+    TRY(grow(x, &x->scratch, &x->scratch_bytes, each * (size_t)x->o.n_thread,
              "the threads' scratch", err));
+    x->scratch_each = each; /* only now: a step that was refused leaves smaller ones as they were */
     return grow(x, &x->shared, &x->shared_bytes, need->shared, "shared scratch", err);
 }
 
