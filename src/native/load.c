@@ -23,6 +23,17 @@ static void gather_roles(const struct graph *g, struct weight *weight)
     }
 }
 
+/* Matrices and look-ups have a layout of the backend, vectors and constants are f32 rows. */
+static sinter_status check_roles(const struct weight *w, sinter_error *err)
+{
+    if ((w->roles & (ROLE_MATRIX | ROLE_LOOKUP)) && (w->roles & (ROLE_VECTOR | ROLE_CONSTANT)))
+        return FAIL(err, UNSUPPORTED,
+                    "weight %s is read as a matrix and as a vector: no layout serves both; let the "
+                    "graph take the vector as a slice of its own",
+                    w->info->name);
+    return SINTER_OK;
+}
+
 /* A vector beside other operands' roles ('x' of a bias, say) is a vector too. */
 static void plan_home(const struct native_kind *kind, struct weight *w)
 {
@@ -84,6 +95,7 @@ sinter_status weights_plan(sinter_host *host, const struct native_kind *kind,
         struct weight *home = &w->weight[graph[0]->value[v].index];
         home->info = &w->info[graph[0]->value[v].index];
         weight_shape(graph[0], v, home);
+        TRY_OUT(check_roles(home, err));
         plan_home(kind, home);
         w->bytes += home->bytes;
     }

@@ -338,12 +338,42 @@ static void test_same_bits(void **state)
     printf("same bits: %d/%d, %d bans\n", n_same, n_same, n_banned);
 }
 
+/* A weight that is read in ways that no one layout serves is refused. */
+static struct graph *two_roles(sinter_host *host)
+{
+    struct synthetic s = {0};
+    union attr one = {.MATMUL = {1}};
+    int x = syn_start(&s, host, "two_roles"), w = syn_weight(&s, "both.weight", 1, SYN_D);
+    int y = syn_op(&s, "y", OP_MATMUL, one, x, w, -1);
+    x = syn_op(&s, "x", OP_MUL, ATTR_NONE, x, w, -1);
+    return syn_end(&s, syn_op(&s, "sum", OP_MUL, ATTR_NONE, x, y, -1));
+}
+
+static void test_two_roles(void **state)
+{
+    sinter_host *host;
+    const struct backend *backend;
+    struct device *device;
+    struct weights *weights;
+    (void)state;
+    OK(sinter_host_create(NULL, &host, err));
+    struct graph *g = two_roles(host);
+    struct weight_source src = {NULL, stack_read_random, NULL};
+    OK(backend_find("cpu", &backend, err));
+    OK(backend->open(host, &device, err));
+    REFUSED(backend->load(device, &g, 1, &src, &weights, err), UNSUPPORTED, "both.weight");
+    backend->close(device);
+    graph_free(g);
+    sinter_host_free(host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans),
         cmocka_unit_test(test_barriers),
         cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_two_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
