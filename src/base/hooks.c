@@ -37,12 +37,13 @@ static void hook_free(void *ctx, void *block)
 
 static int hook_open(void *ctx, const char *path, bool for_write)
 {
+    /* A pipe that nobody writes to would be waited for; what has no size is refused anyway. */
+    const int flags = for_write ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY | O_NONBLOCK;
     struct stat st;
     int fd;
     (void)ctx;
     do
-        fd = open(path, for_write ? O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC,
-                  0666);
+        fd = open(path, flags | O_CLOEXEC, 0666);
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return -errno;

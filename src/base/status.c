@@ -1,7 +1,8 @@
 /* Statuses: texts and exit codes from errors.def, and the two functions that write messages.
  *
- * A message is always valid UTF-8 without control characters, whatever the arguments held (names
- * come out of hostile files and end on terminals), and one that had to be cut ends in "...". */
+ * A message is always one line of valid UTF-8 without control characters, whatever the arguments
+ * held (names come out of hostile files and end on terminals), and one that had to be cut ends in
+ * "...". */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -73,7 +74,7 @@ static void message_set(sinter_error *err, const char *text, size_t bytes, bool 
             break;
         }
         if (bad)
-            err->message[n++] = text[i] == '\n' || text[i] == '\t' ? text[i] : '?';
+            err->message[n++] = text[i] == '\n' || text[i] == '\t' ? ' ' : '?';
         else
             memcpy(err->message + n, text + i, length), n += length;
         i += length;

@@ -65,6 +65,8 @@ static void test_clean(void **state)
     (void)state;
     (void)FAIL(&err, DATA, "key \"%s\"", "a\x1b[31m\x7f\xff\xc3\xa9\xe2\x82");
     assert_string_equal(err.message, "key \"a?[31m??\xc3\xa9??\"");
+    (void)FAIL(&err, DATA, "a\nsinter: b\tc\r\n");
+    assert_string_equal(err.message, "a sinter: b c? ");
 }
 
 static void test_long(void **state)

@@ -106,6 +106,11 @@ def usage_cases(model):
     case("no model", run("inspect"), USAGE, "path of a .gguf file")
     case("two texts", run("tokenize", model, "-p", "a", "-f", "b"), USAGE, "give one")
     case("bad ids", run("logits", model, "--ids", "1,x"), USAGE, "token id, 0 to")
+    case("empty id", run("logits", model, "--ids", "1,,2"), USAGE, "token id, 0 to")
+    case("comma at the end", run("logits", model, "--ids", "[1,2,]"), USAGE, "last comma")
+    case("empty stop text", run("run", model, "--raw", "--stop", "", "x"), USAGE, "--stop")
+    case("system text no utf-8", run("run", model, "-sys", b"a\xff", "x"), DATA, "-sys.*at byte 1")
+    case("model to stdout", run("dummy", "llama-f32", "-o", "-"), USAGE, "name a file")
     case("id too large", run("logits", model, "--ids", "1,99999999"), USAGE, "token id, 0 to")
     case("no dummy name", run("dummy", "-o", work("x.gguf")), USAGE, "--list")
     case("bad fusion part", run("fusion", "explian", model), USAGE, "did you mean explain")
@@ -119,6 +124,16 @@ def file_cases(model):
          "no such model; give the path")
     case("model name", run("run", "llama3:8b", "hi"), NOT_FOUND, r"path of a \.gguf file")
     case("folder", run("inspect", WORK), IO, "is a directory")
+    os.mkfifo(work("pipe.gguf"))
+    case("pipe", run("inspect", work("pipe.gguf")), IO, "not a regular file")
+    case("endless file", run("inspect", "/dev/zero"), IO, "not a regular file")
+    case("endless text", run("tokenize", model, "-f", "/dev/zero"), DATA, "more than 256 MiB")
+    case("hostile name", run("inspect", work("a\nsinter: b\x1b[31m.gguf")), NOT_FOUND,
+         r"^sinter: [^\n\x1b]*a sinter: b\?\[31m[^\n\x1b]*\n$")
+    case("hostile key", run("inspect", patched("n.gguf", (b"general.name", b"zzz\n\x1b[3mabcd"))),
+         0, r"zzz \?\[3mabcd")
+    case("hostile keys", run("inspect", work("n.gguf"), "--strict"), 78,
+         r"^sinter: [^\n\x1b]*zzz \?\[3mabcd[^\n\x1b]*\n$")
     case("empty", run("inspect", work("empty.gguf", b"")), DATA, "")
     case("no GGUF", run("inspect", work("text.gguf", b"hello world, this is text\n" * 40)), DATA,
          "GGUF")
@@ -183,6 +198,13 @@ def template_cases(model):
     case("raising template", run("template", "-t", work("raise.jinja",
          b"{{ raise_exception('no') }}"),
                                  "--messages", talk), DATA, "no")
+    case("long raise", run("template", "-t", work("raise2.jinja",
+         b"{{ raise_exception('no\\nsinter: yes') }}"), "--messages", talk), DATA,
+         r"^sinter: [^\n]*no sinter: yes\n$")
+    case("NUL in a template", run("template", "-t", work("nul.jinja", b"a\0b"), "--messages", talk),
+         DATA, "NUL byte")
+    case("bad messages from stdin", run("template", "-t", good, stdin=b"[{]"), DATA,
+         "standard input: line 1")
     case("bad messages", run("template", "-t", good, "--messages", work("bad.json", b"[{]")),
          DATA, "")
     case("messages no list", run("template", "-t", good, "--messages", work("o.json", b"{}")), DATA,
@@ -205,6 +227,12 @@ def output_cases(model):
                 done.stdout = b""
                 case("full disk", done, IO, "standard output cannot be written")
         case("full logits", run("logits", model, "--ids", "1,2", "-o", "/dev/full"), IO, "")
+    small = ["sh", "-c", 'ulimit -f 1; exec "$0" "$@"', PROGRAM]
+    for args in (["dummy", "llama-f32"], ["logits", model, "--ids", "1,2,3,4,5,6,7,8"]):
+        done = subprocess.run([*small, *args, "-o", work("limited")], capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=300)
+        case("file size limit", done, IO, "File too large")
+        results.append(not os.path.exists(work("limited")))
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([PROGRAM, "inspect", model], stdout=write, stderr=subprocess.PIPE,

@@ -369,9 +369,12 @@ sinter_status chat_talk(struct chat *c)
     struct text text = {0};
     if (!l)
         return FAIL(c->t, MEMORY, "out of memory");
-    if (c->t->verbose >= 0)
-        fprintf(stderr, "%s. /help lists the commands.\n",
-                *c->info.name ? c->info.name : c->info.arch);
+    if (c->t->verbose >= 0) {
+        char name[200];
+        snprintf(name, sizeof name, "%s", *c->info.name ? c->info.name : c->info.arch);
+        clean_line(name);
+        fprintf(stderr, "%s. /help lists the commands.\n", name);
+    }
     interrupt_watch(NULL);
     sinter_status status = talk(c, l, &text);
     text_free(&text);

@@ -2,6 +2,7 @@
 #include "tool.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct dummy_args {
     const char *arch, *kind, *like, *type, *out;
@@ -88,11 +89,17 @@ static sinter_status run(struct tool *t)
                     "give one of NAME, --arch and --like; sinter dummy --list lists them");
     if (!a->out)
         return FAIL(t, USAGE, "give the file to write: -o FILE");
+    if (!strcmp(a->out, "-"))
+        return FAIL(t, USAGE, "-o -: a model is not written to standard output; name a file");
     if (t->n_arg)
         TRY(take_name(t, t->arg[0], &o, arch));
     if (o.like && !o.type)
         o.type = "q4_0";
-    return sinter_dummy_write(t->host, &o, a->out, &t->err);
+    bool existed = !access(a->out, F_OK);
+    sinter_status status = sinter_dummy_write(t->host, &o, a->out, &t->err);
+    if (status != SINTER_OK && !existed)
+        remove(a->out); /* half a model */
+    return status;
 }
 
 const struct verb verb_dummy = {.usage = "NAME -o FILE",

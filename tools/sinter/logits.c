@@ -59,7 +59,10 @@ static sinter_status parse_ids(struct job *j, const char *text)
         at = end + strspn(end, " ]");
         if (*at && *at != ',')
             return FAIL(t, USAGE, "--ids: at \"%.20s\": separate ids by commas", at);
-        at += strspn(at, ", ");
+        if (*at && !at[1 + strspn(at + 1, " ]")])
+            return FAIL(t, USAGE, "--ids: nothing stands behind the last comma");
+        at += *at == ',';
+        at += strspn(at, " ");
     }
     return SINTER_OK;
 }

@@ -97,7 +97,8 @@ int main(int argc, char **argv)
     struct tool *t;
     sinter_status status;
     hold_standard_files();
-    signal(SIGPIPE, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN); /* as errors of the write, which say more */
+    signal(SIGXFSZ, SIG_IGN);
     t = calloc(1, sizeof *t);
     if (!t)
         return sinter_status_exit_code(SINTER_E_MEMORY);

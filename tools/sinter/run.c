@@ -60,6 +60,19 @@ static sinter_status make_sampler(struct chat *c)
     return SINTER_OK;
 }
 
+/* What would be lost without a word. */
+static sinter_status check_texts(struct chat *c)
+{
+    const struct run_args *a = c->args;
+    size_t n = a->system ? strlen(a->system) : 0, bad = n ? utf8_bad(a->system, n) : 0;
+    if (bad < n)
+        return FAIL(c->t, DATA, "-sys: the text is not UTF-8 at byte %zu; convert it", bad);
+    for (int i = 0; i < a->stop.n; i++)
+        if (!*a->stop.v[i])
+            return FAIL(c->t, USAGE, "--stop: an empty text ends nothing; give at least one byte");
+    return SINTER_OK;
+}
+
 static sinter_status open_all(struct chat *c, const char *path)
 {
     struct tool *t = c->t;
@@ -149,6 +162,7 @@ static sinter_status run(struct tool *t)
     bool given = false;
     sinter_status status;
     TRY_OUT(model_path(t, c.args->model, &path));
+    TRY_OUT(check_texts(&c));
     TRY_OUT(find_prompt(&c, &prompt, &given));
     TRY_OUT(open_all(&c, path));
     TRY_OUT(given ? once(&c, &prompt) : chat_talk(&c));

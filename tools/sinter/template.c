@@ -34,6 +34,7 @@ static sinter_status add_json(struct tool *t, const char *path, const char *what
 {
     struct text text = {0};
     sinter_status status = read_file(t, path, &text);
+    path = strcmp(path, "-") ? path : "standard input";
 #ifdef HAVE_jansson
     json_error_t why;
     json_t *json = status == SINTER_OK ? json_loadb(text.v, text.n, JSON_DECODE_ANY, &why) : NULL;
@@ -118,7 +119,7 @@ static sinter_status run(struct tool *t)
     if (a->file)
         TRY_OUT(read_file(t, a->file, &source));
     if (source.v && strlen(source.v) != source.n)
-        return FAIL(t, DATA, "%s: holds a NUL byte; it must be a text file", a->file);
+        TRY_OUT(FAIL(t, DATA, "%s: holds a NUL byte; it must be a text file", a->file));
     if (!a->file || a->model || t->n_arg) {
         TRY_OUT(model_path(t, a->model, &path));
         TRY_OUT(open_model(t, path, true, &model));

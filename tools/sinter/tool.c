@@ -16,6 +16,7 @@ void tool_fail(struct tool *t, sinter_status status, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(t->err.message, sizeof t->err.message, fmt, args);
     va_end(args);
+    clean_line(t->err.message);
 }
 
 /* ---- Output --------------------------------------------------------------------------------- */
@@ -71,14 +72,15 @@ void out_json(struct tool *t, const char *text, size_t bytes)
 
 void note(struct tool *t, const char *fmt, ...)
 {
+    char line[2048];
     va_list args;
     if (t->verbose < 0)
         return;
     va_start(args, fmt);
-    fputs("sinter: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
+    clean_line(line);
+    fprintf(stderr, "sinter: %s\n", line);
 }
 
 /* ---- Text ------------------------------------------------------------------------------------ */
@@ -138,6 +140,18 @@ size_t utf8_bad(const char *v, size_t n)
         at += length;
     }
     return at;
+}
+
+void clean_line(char *text)
+{
+    for (size_t i = 0, n = strlen(text), length; i < n; i += length) {
+        unsigned char c = (unsigned char)text[i];
+        length = utf8_length((const unsigned char *)text + i, n - i);
+        if (!length || c < 0x20 || c == 0x7f) {
+            text[i] = c == '\n' || c == '\t' ? ' ' : '?';
+            length = 1;
+        }
+    }
 }
 
 void text_json(struct text *b, const char *v, size_t n)
@@ -218,11 +232,13 @@ void bar_end(struct bar *b)
 
 sinter_status read_file(struct tool *t, const char *path, struct text *out)
 {
+    enum { MAX_MIB = 256 };
     char piece[16384];
     bool is_stdin = !strcmp(path, "-");
     FILE *f = is_stdin ? stdin : fopen(path, "rb");
     struct stat st;
     size_t n;
+    int why = 0;
     if (!f && errno == ENOENT)
         return FAIL(t, NOT_FOUND, "%s: no such file; check the path", path);
     if (!f)
@@ -232,16 +248,20 @@ sinter_status read_file(struct tool *t, const char *path, struct text *out)
         return FAIL(t, IO, "%s: is a directory; name a file", path);
     }
     text_add(out, "", 0);
-    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
+    path = is_stdin ? "standard input" : path;
+    while (!out->failed && out->n <= (size_t)MAX_MIB << 20 &&
+           (n = fread(piece, 1, sizeof piece, f)) > 0)
         text_add(out, piece, n);
-    bool bad = ferror(f) != 0;
+    if (ferror(f))
+        why = errno;
     if (!is_stdin)
         fclose(f);
-    if (bad)
-        return FAIL(t, IO, "%s: cannot be read: %s", is_stdin ? "standard input" : path,
-                    strerror(errno));
     if (out->failed)
         return FAIL(t, MEMORY, "%s: out of memory", path);
+    if (out->n > (size_t)MAX_MIB << 20)
+        return FAIL(t, LIMIT, "%s: more than %d MiB; give a shorter text", path, MAX_MIB);
+    if (why)
+        return FAIL(t, IO, "%s: cannot be read: %s", path, strerror(why));
     return SINTER_OK;
 }
 

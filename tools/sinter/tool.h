@@ -51,6 +51,8 @@ struct tool {
 #define FAIL(t, name, ...) (tool_fail((t), SINTER_E_##name, __VA_ARGS__), SINTER_E_##name)
 
 void tool_fail(struct tool *t, sinter_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Makes a text one line of whole UTF-8 that cannot steer a terminal, in its place. */
+void clean_line(char *text);
 
 /* ---- Verbs and their options ---------------------------------------------------------------- */
 
