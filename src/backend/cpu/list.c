@@ -68,7 +68,7 @@ KERNEL(norm_mul) KERNEL(matmul) KERNEL(matmul_add) KERNEL(gate_up) KERNEL(matmul
         {"SILU", cpu_silu, BITS_SAME, SHARE_ANY, .inplace = {{Y, X}}},
         {"GELU", cpu_gelu, BITS_SAME, SHARE_ANY, .inplace = {{Y, X}}},
         {"TANH", cpu_tanh, BITS_SAME, SHARE_ANY, .inplace = {{Y, X}}},
-        {"SUM", cpu_sum, BITS_SAME, SHARE_EACH, .need = {FEW(X)}},
+        {"SUM", cpu_sum, BITS_SAME, SHARE_EACH, .need = {FEW(Y)}},
         {"SUM", cpu_sum, BITS_SAME, SHARE_ROW},
         {"MATMUL", cpu_matmul, BITS_SAME, SHARE_COL, .scratch = cpu_work_bytes},
         {"MATMUL_ID", cpu_matmul_id, BITS_SAME, SHARE_COL, .scratch = cpu_work_bytes},

@@ -58,7 +58,8 @@ static void resolve_any(const struct native_kind *kind, struct plan *p, int s)
 /* A convert reads whole rows: every thread its own copy where the rows are few. */
 static enum share convert_share(const struct native_kind *kind, const struct plan *p, int value)
 {
-    return plan_rows_cap(p, &p->graph->value[value]) <= kind->rows_few ? SHARE_EACH : SHARE_ROW;
+    const struct value *v = &p->graph->value[value]; /* experts' rows: as many as their tokens */
+    return plan_rows_cap(p, v) / v->shape.mult <= kind->rows_few ? SHARE_EACH : SHARE_ROW;
 }
 
 static bool needs_barrier(const struct plan *p, const struct plan_step *w,

@@ -1,0 +1,113 @@
+/* What a decoded token costs beside its arithmetic, of every dummy on cpu: no allocation, no
+ * fallback, few barriers. A llama layer has five: before attention, its output matrix, the norm
+ * with gate and up, the down matrix, and the next layer's norm. Experts add one, behind the router.
+ * A layer with one KV head has one more, as one thread writes the key that all of them read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sinter.h"
+
+static bool keep(void *ctx, const char *text, size_t bytes)
+{
+    char *out = ctx; /* [512] */
+    size_t n = strlen(out);
+    snprintf(out + n, 512 - n, "%.*s", (int)bytes, text);
+    return true;
+}
+
+static double field(const char *json, const char *name)
+{
+    char key[64];
+    snprintf(key, sizeof key, "\"%s\":", name);
+    const char *at = strstr(json, key);
+    assert_non_null(at);
+    return strtod(at + strlen(key), NULL);
+}
+
+/* A prompt of 8 tokens, then 12 one by one, logits or ids. */
+static void summary(sinter_host *host, const char *path, bool argmax, char out[512])
+{
+    sinter_model *model;
+    sinter_engine *engine;
+    sinter_session *session;
+    sinter_error err;
+    sinter_engine_options o = {.backend = "cpu", .n_ctx = 64, .n_thread = 2};
+    if (sinter_model_open(host, path, NULL, &model, &err) != SINTER_OK ||
+        sinter_engine_create(model, &o, &engine, &err) != SINTER_OK ||
+        sinter_session_create(engine, &session, &err) != SINTER_OK)
+        fail_msg("%s", err.message);
+    for (int i = 0; i < 13; i++) {
+        static const int32_t ids[8] = {3, 1, 4, 1, 5, 9, 2, 6};
+        sinter_item item = {.session = session,
+                            .ids = ids,
+                            .n_id = i ? 1 : 8,
+                            .want = SINTER_WANT_LAST,
+                            .want_argmax = argmax};
+        if (sinter_engine_step(engine, &item, 1, &err) != SINTER_OK)
+            fail_msg("%s", err.message);
+    }
+    out[0] = 0;
+    assert_int_equal(sinter_engine_report(engine, SINTER_REPORT_SUMMARY, true, keep, out, &err),
+                     SINTER_OK);
+    sinter_session_close(session);
+    sinter_engine_free(engine);
+    sinter_model_close(model);
+}
+
+/* Most barriers of a layer. The optional dummies have two KV heads everywhere, the others have a
+ * layer with one. */
+static int expected(const char *arch, const char *kind)
+{
+    int n = strstr(arch, "moe") ? 6 : 5;
+    return strcmp(kind, "optional") == 0 ? n : n + 1;
+}
+
+static void dummies(void **state)
+{
+    char work[] = "/tmp/sinter-XXXXXX", name[64], path[160], arch[64], out[512];
+    int n_ok = 0, n_all = 0;
+    (void)state;
+    assert_non_null(mkdtemp(work));
+    for (int32_t i = 0; sinter_dummy_name(i, false, name); i++) {
+        sinter_host *host;
+        sinter_error err;
+        snprintf(path, sizeof path, "%s/%s.gguf", work, name);
+        snprintf(arch, sizeof arch, "%s", name);
+        char *kind = strrchr(arch, '-');
+        *kind++ = 0;
+        assert_int_equal(sinter_host_create(NULL, &host, &err), SINTER_OK);
+        assert_int_equal(sinter_host_set(host, "threads", "2", &err), SINTER_OK);
+        sinter_dummy_options o = {.size = sizeof o, .arch = arch, .kind = kind};
+        assert_int_equal(sinter_dummy_write(host, &o, path, &err), SINTER_OK);
+        for (int argmax = 0; argmax < 2; argmax++, n_all++) {
+            summary(host, path, argmax, out);
+            int barriers = (int)field(out, "barriers_per_layer");
+            bool ok = barriers == expected(arch, kind) && field(out, "fallbacks") == 0 &&
+                      field(out, "allocs_per_token") == 0;
+            if (!argmax || !ok)
+                print_message("%-18s barriers/layer %d fallbacks %g allocs/token %g\n", name,
+                              barriers, field(out, "fallbacks"), field(out, "allocs_per_token"));
+            n_ok += ok;
+        }
+        sinter_host_free(host);
+        unlink(path);
+    }
+    rmdir(work);
+    print_message("summaries: %d/%d\n", n_ok, n_all);
+    assert_true(n_all > 0);
+    assert_int_equal(n_ok, n_all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dummies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
