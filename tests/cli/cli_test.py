@@ -219,6 +219,11 @@ def output_cases(model):
     case("unwritable logits", run("logits", model, "--ids", "1", "-o", os.path.join(WORK, "no",
          "x")),
          IO, "cannot be written")
+    twin = work("twin.gguf")
+    os.link(model, twin)
+    case("output over the model", run("logits", model, "--ids", "1", "-o", twin), USAGE,
+         "overwrite the model")
+    results.append(os.path.getsize(model) > 10000)
     if os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
             for args in (["inspect", model], ["run", model, "--raw", "-n", "3", "x"]):
@@ -306,6 +311,11 @@ def good_cases(model):
          out=lambda s: sum(r["calls"] for r in json.loads(s)) > 0)
     bench = ("bench", "-m", model, "-p", "8,16", "-n", "4", "-d", "0,32", "-r", "2", "-o")
     case("bench md", run(*bench, "md"), out=r"pp8 .*pp16 .*tg4 .*pp8 @ d32.*tg4 @ d32")
+    hostile = patched("r.gguf", (b"dummy llama f32", b"\x1b[3m\n|\xc3\"x\xffyz123"))
+    shown = r"\?\[3m [|/]\?\"{1,2}x\?yz123"
+    for form in ("md", "csv"):
+        case(f"hostile name in {form}", run("bench", "-m", hostile, "-p", "2", "-n", "0", "-r", "1",
+             "-o", form), out=shown)
     case("bench csv", run(*bench, "csv"), out=lambda s: len(s.splitlines()) == 7)
     case("bench json", run(*bench, "json"), out=lambda s: [
         (r["n_prompt"], r["n_gen"], r["n_depth"]) for r in json.loads(s)] == [

@@ -179,9 +179,23 @@ static const char *model_name(const struct bench *b)
     return *b->info.name ? b->info.name : b->info.arch;
 }
 
+/* As much of the name as the column holds. */
+static void short_name(const struct bench *b, char out[29])
+{
+    const char *name = model_name(b);
+    size_t n = strlen(name);
+    if (n > 28)
+        for (n = 28; n && ((unsigned char)name[n] & 0xc0) == 0x80;)
+            n--;
+    snprintf(out, 29, "%.*s", (int)n, name);
+    clean_line(out);
+    for (char *c = out; (c = strchr(c, '|'));)
+        *c = '/'; /* it would end the column */
+}
+
 static void print_md(struct bench *b, const struct row *r)
 {
-    char size[24], params[24], speed[48], share[2][16] = {"", ""};
+    char name[29], size[24], params[24], speed[48], share[2][16] = {"", ""};
     if (!b->n_row)
         out_printf(b->t,
                    "| %-28s | %10s | %8s | %-7s | %7s | %14s | %18s | %9s | %6s |\n"
@@ -189,6 +203,7 @@ static void print_md(struct bench *b, const struct row *r)
                    "model", "size", "params", "backend", "threads", "test", "t/s", "bandwidth",
                    "int8", "----------------------------", "---------", "-------", "-------",
                    "------", "-------------", "-----------------", "--------", "-----");
+    short_name(b, name);
     size_text(b->info.weight_bytes, size);
     params_text(b->info.n_weight, params);
     snprintf(speed, sizeof speed, "%.2f ± %.2f", r->mean, r->sd);
@@ -197,15 +212,18 @@ static void print_md(struct bench *b, const struct row *r)
     if (r->int8_share > 0)
         snprintf(share[1], sizeof share[1], "%.1f%%", r->int8_share * 100);
     /* "±" is two bytes and one column */
-    out_printf(b->t, "| %-28.28s | %10s | %8s | %-7s | %7d | %14s | %19s | %9s | %6s |\n",
-               model_name(b), size, params, b->backend, sinter_host_n_thread(b->t->host), r->test,
-               speed, share[0], share[1]);
+    out_printf(b->t, "| %-28s | %10s | %8s | %-7s | %7d | %14s | %19s | %9s | %6s |\n", name, size,
+               params, b->backend, sinter_host_n_thread(b->t->host), r->test, speed, share[0],
+               share[1]);
 }
 
 static void csv_text(struct tool *t, const char *text)
 {
+    char line[4096];
+    snprintf(line, sizeof line, "%s", text);
+    clean_line(line);
     out_write(t, "\"", 1);
-    for (; *text; text++)
+    for (text = line; *text; text++)
         out_printf(t, *text == '"' ? "\"\"" : "%c", *text);
     out_write(t, "\",", 2);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct logits_args {
     const char *model, *prompt, *file, *ids, *type_k, *type_v, *out;
@@ -30,6 +31,7 @@ static const struct opt opts[] = {
 
 struct job {
     struct tool *t;
+    const char *path; /* of the model */
     sinter_model *model;
     sinter_engine *engine;
     sinter_session *session;
@@ -175,6 +177,13 @@ static sinter_status print_best(struct job *j)
     return SINTER_OK;
 }
 
+/* Is the output the model that was given, under whatever name? */
+static bool is_model(const struct job *j, const char *path)
+{
+    struct stat a, b;
+    return !stat(j->path, &a) && !stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static sinter_status work(struct job *j)
 {
     struct tool *t = j->t;
@@ -182,6 +191,9 @@ static sinter_status work(struct job *j)
     int32_t chunk = chunk_of(j);
     if (!j->n_id)
         return FAIL(t, USAGE, "the text has no tokens; give at least one");
+    if (a->out && is_model(j, a->out))
+        return FAIL(t, USAGE, "%s: the output would overwrite the model; name another file",
+                    a->out);
     if (j->n_id > 1 << 24)
         return FAIL(t, LIMIT, "%zu tokens; at most %d", j->n_id, 1 << 24);
     sinter_engine_options o = {
@@ -203,11 +215,10 @@ static sinter_status run(struct tool *t)
 {
     const struct logits_args *a = t->args;
     struct job j = {.t = t, .info.size = sizeof j.info};
-    const char *path;
     sinter_status status;
-    TRY_OUT(model_path(t, a->model, &path));
+    TRY_OUT(model_path(t, a->model, &j.path));
     TRY_OUT(no_more_args(t));
-    TRY_OUT(open_model(t, path, false, &j.model));
+    TRY_OUT(open_model(t, j.path, false, &j.model));
     sinter_model_describe(j.model, &j.info);
     TRY_OUT(find_ids(&j));
     status = work(&j);
