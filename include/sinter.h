@@ -34,8 +34,7 @@ extern "C" {
 #define SINTER_VERSION_MINOR 1
 #define SINTER_VERSION_PATCH 0
 
-/* "0.1.0"; any thread. */
-SINTER_API const char *sinter_version(void);
+SINTER_API const char *sinter_version(void); /* "0.1.0"; any thread */
 
 /* ---- Errors ------------------------------------------------------------------------------- */
 
@@ -278,7 +277,8 @@ typedef struct sinter_sampler_options {
     float repeat_penalty; /* 0 or 1 = none */
     int32_t repeat_last;  /* tokens looked back at; 0 = 64 */
     uint64_t seed;        /* 0 = from the clock; sinter_sampler_seed tells */
-    /* Tokens that may come next: clears bits of ids that may not; bit i of mask[i / 64]. */
+    /* Clears bits of ids that may not come next, bit i of mask[i / 64]. In sinter_generate it must
+     * not call the engine or its sessions: it has their turn. */
     void (*mask)(void *ctx, uint64_t *mask, int32_t n_vocab);
     void *mask_ctx;
 } sinter_sampler_options;
@@ -368,7 +368,7 @@ SINTER_CALL sinter_fusion_check(sinter_host *host, const sinter_fusion_check_opt
 
 /* Runs the model fused, unfused and on ref, and names the first layer that departs. exact: the same
  * bits whatever threads, chunks and company: one line and hash per setting, `same bits: 16/16`.
- * SINTER_E_NUMERIC if something departs. */
+ * SINTER_E_NUMERIC if something departs. The options' n_ctx: compare no more tokens than that. */
 SINTER_CALL sinter_verify(sinter_model *model, const sinter_engine_options *options, bool exact,
                           sinter_write_fn write, void *ctx, sinter_error *err);
 

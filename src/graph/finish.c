@@ -1,6 +1,8 @@
 /* The end of building: readers, edges and the validator. */
 #include "graph/shape.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 int graph_preds(const struct graph *g, int node, int *pred, int cap)
@@ -100,14 +102,6 @@ static sinter_status set_readers(struct graph *g, sinter_error *err)
     return SINTER_OK;
 }
 
-static uint64_t hash_text(const char *s)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h;
-}
-
 static sinter_status check_names(struct graph *g, sinter_error *err)
 {
     size_t cap = 16;
@@ -117,7 +111,7 @@ static sinter_status check_names(struct graph *g, sinter_error *err)
     NEW(g->arena.host, table, cap, err);
     sinter_status status = SINTER_OK;
     for (int v = 0; v < g->n_value && status == SINTER_OK; v++) {
-        size_t at = hash_text(g->value[v].name) & (cap - 1);
+        size_t at = fnv1a(FNV1A_START, g->value[v].name, strlen(g->value[v].name)) & (cap - 1);
         while (table[at] && strcmp(g->value[table[at] - 1].name, g->value[v].name) != 0)
             at = (at + 1) & (cap - 1);
         if (table[at])

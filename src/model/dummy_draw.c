@@ -7,6 +7,8 @@
  * one of 256 sane ones. */
 #include "model/dummy.h"
 
+#include "base/hash.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -27,10 +29,7 @@ static const struct block_form forms[QUANT_N] = {
 
 uint64_t draw_seed(uint64_t seed, const char *name)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * 0x100000001b3u;
-    return h ^ seed;
+    return fnv1a(FNV1A_START, name, strlen(name)) ^ seed;
 }
 
 static inline uint64_t word(uint64_t seed, uint64_t i)

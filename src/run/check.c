@@ -384,13 +384,13 @@ static sinter_status check_all(struct check *k, sinter_error *err)
 sinter_status sinter_fusion_check(sinter_host *host, const sinter_fusion_check_options *options,
                                   sinter_write_fn write, void *ctx, sinter_error *err)
 {
-    struct check k = {.host = host, .o = options};
+    sinter_fusion_check_options o;
+    struct check k = {.host = host, .o = &o};
     sinter_error second;
-    const char *name = options->backend ? options->backend : host_options(host)->backend;
-    TRY(backend_find(name, &k.backend, err));
-    if (options->record && options->model)
-        return FAIL(err, USAGE, "a baseline is recorded of all models, not of %s alone",
-                    options->model);
+    TRY(options_copy(&o, sizeof o, options, err));
+    TRY(backend_find(o.backend ? o.backend : host_options(host)->backend, &k.backend, err));
+    if (o.record && o.model)
+        return FAIL(err, USAGE, "a baseline is recorded of all models, not of %s alone", o.model);
     text_buf_init(&k.out, host);
     text_buf_init(&k.rows, host);
     text_buf_init(&k.names, host);

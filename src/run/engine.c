@@ -27,7 +27,7 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
                              const struct backend **backend, sinter_error *err)
 {
     const struct options *host = host_options(model->host);
-    options_copy(o, sizeof *o, options);
+    TRY(options_copy(o, sizeof *o, options, err));
     if (!model->model)
         return FAIL(err, USAGE, "the file was opened for its vocabulary only; it cannot be run");
     const struct model_plan *plan = &model->model->plan;

@@ -17,11 +17,9 @@ static sinter_status reuse(struct answer *a, const int32_t *id, int32_t n, sinte
     int32_t have = sinter_session_n_tok(a->s), same = 0;
     while (same < have && same < n - 1 && a->s->tok[same] == id[same])
         same++;
-    if (same < have && sinter_session_trim(a->s, same, NULL) != SINTER_OK) {
-        sinter_error why;
-        if (sinter_session_trim(a->s, same, &why) != SINTER_OK)
-            host_log(a->e->host, SINTER_LOG_INFO, "the prompt is run from its start: %s",
-                     why.message);
+    sinter_error why;
+    if (same < have && sinter_session_trim(a->s, same, &why) != SINTER_OK) {
+        host_log(a->e->host, SINTER_LOG_INFO, "the prompt is run from its start: %s", why.message);
         same = 0;
         TRY(sinter_session_trim(a->s, 0, err));
     }
@@ -203,13 +201,13 @@ sinter_status sinter_generate(sinter_session *s, const char *prompt, size_t byte
                               const sinter_generate_options *options,
                               sinter_generate_result *result, sinter_error *err)
 {
-    static const sinter_generate_options plain = {0};
     sinter_engine *e = s->engine;
+    sinter_generate_options o;
     sinter_generate_result ignored;
     int32_t *id = NULL;
     size_t n = 0;
-    struct answer a = {
-        .s = s, .e = e, .o = options ? options : &plain, .r = result ? result : &ignored};
+    TRY(options_copy(&o, sizeof o, options, err));
+    struct answer a = {.s = s, .e = e, .o = &o, .r = result ? result : &ignored};
     *a.r = (sinter_generate_result){.size = sizeof *result};
     sinter_status status = SINTER_OK;
     text_buf_init(&a.held, e->host);

@@ -20,13 +20,15 @@ sinter_status sinter_model_open(sinter_host *host, const char *path,
                                 const sinter_model_options *options, sinter_model **out,
                                 sinter_error *err)
 {
+    sinter_model_options o;
     sinter_model *m;
     *out = NULL;
+    TRY(options_copy(&o, sizeof o, options, err));
     host_freeze_options(host);
     NEW(host, m, 1, err);
     m->host = host;
     atomic_init(&m->count, 1);
-    sinter_status status = open_file(m, path, options && options->vocab_only, err);
+    sinter_status status = open_file(m, path, o.vocab_only, err);
     if (status != SINTER_OK) {
         model_unref(m);
         return status;

@@ -57,6 +57,7 @@ sinter_status sinter_engine_report(sinter_engine *e, sinter_report what, bool js
     struct text_buf b;
     sinter_status status = SINTER_OK;
     text_buf_init(&b, e->host);
+    engine_take(e);
     if (what == SINTER_REPORT_SUMMARY) {
         summary(e, &b, json);
     } else if (what == SINTER_REPORT_MEMORY) {
@@ -67,6 +68,7 @@ sinter_status sinter_engine_report(sinter_engine *e, sinter_report what, bool js
     } else {
         status = FAIL(err, USAGE, "there is no report %d", (int)what);
     }
+    engine_give(e);
     return give(&b, status, write, ctx, err);
 }
 
@@ -103,7 +105,7 @@ sinter_status sinter_plan_print(sinter_model *model, const sinter_engine_options
     if (status == SINTER_E_MEMORY && b.bytes) { /* the figures are shown all the same */
         sinter_status shown = text_buf_flush(&b, write, ctx, &second);
         text_buf_free(&b);
-        return shown == SINTER_OK ? status : shown;
+        return shown == SINTER_OK ? status : status_fail(err, shown, "%s", second.message);
     }
     return give(&b, status, write, ctx, err);
 }
@@ -123,10 +125,12 @@ static sinter_status kind_of(const char *name, enum dummy_kind *kind, sinter_err
 sinter_status sinter_dummy_write(sinter_host *host, const sinter_dummy_options *options,
                                  const char *path, sinter_error *err)
 {
+    sinter_dummy_options from;
+    TRY(options_copy(&from, sizeof from, options, err));
     struct dummy_options o = {
-        .arch = options->arch, .like = options->like, .type = options->type, .seed = options->seed};
-    if (options->kind)
-        TRY(kind_of(options->kind, &o.kind, err));
+        .arch = from.arch, .like = from.like, .type = from.type, .seed = from.seed};
+    if (from.kind)
+        TRY(kind_of(from.kind, &o.kind, err));
     return dummy_write(host, &o, path, err);
 }
 

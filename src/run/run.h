@@ -16,7 +16,6 @@ struct model_home {
     const struct backend *backend;
     struct device *device;
     struct weights *weights;
-    int n_engine;
 };
 
 enum { MODEL_MAX_HOME = 4 };
@@ -58,16 +57,9 @@ struct sinter_session {
     atomic_int cancel, in_step;
 };
 
-/* *dst = *src as far as the caller's struct goes; the rest is zero, the default. src NULL: all. */
-static inline void options_copy(void *dst, size_t bytes, const void *src)
-{
-    size_t size = 0;
-    memset(dst, 0, bytes);
-    if (src)
-        memcpy(&size, src, sizeof size);
-    if (src)
-        memcpy(dst, src, size && size < bytes ? size : bytes);
-}
+/* *dst = *src as far as the caller's struct goes (its first member is its size, 0 = this header's);
+ * the rest is zero, the default. src NULL: all of it. A larger one is of a newer header: USAGE. */
+CHECKED sinter_status options_copy(void *dst, size_t bytes, const void *src, sinter_error *err);
 
 /* A step under the engine's turn, which the caller holds: results are good until it is given. */
 CHECKED sinter_status engine_step(sinter_engine *e, sinter_item *item, int32_t n_item,

@@ -68,7 +68,7 @@ sinter_status sinter_sampler_create(sinter_host *host, int32_t n_vocab,
     NEW(host, s, 1, err);
     s->host = host;
     s->n_vocab = n_vocab;
-    options_copy(&s->o, sizeof s->o, options);
+    TRY_OUT(options_copy(&s->o, sizeof s->o, options, err));
     s->o.repeat_last = s->o.repeat_last ? s->o.repeat_last : 64;
     s->o.seed = s->o.seed ? s->o.seed : mix(host_clock_ns(host)) | 1;
     TRY_OUT(check(&s->o, err));
@@ -124,12 +124,11 @@ static sinter_status apply_mask(sinter_sampler *s, sinter_error *err)
     memset(s->mask, 0xff, n * sizeof *s->mask);
     s->o.mask(s->o.mask_ctx, s->mask, s->n_vocab);
     for (int32_t i = 0; i < s->n_vocab; i++) {
-        if (s->mask[i / 64] >> (i % 64) & 1)
-            any = true;
-        else
+        if (!(s->mask[i / 64] >> (i % 64) & 1))
             s->logit[i] = -INFINITY;
+        any = any || s->logit[i] > -INFINITY;
     }
-    return any ? SINTER_OK : FAIL(err, USAGE, "the mask allows no token at all");
+    return any ? SINTER_OK : FAIL(err, USAGE, "the mask allows no token that can come");
 }
 
 static int32_t greedy(const float *logit, int32_t n)

@@ -175,6 +175,8 @@ static sinter_status check_item(const sinter_engine *e, const sinter_item *it, s
         return FAIL(err, USAGE, "an item's session belongs to another engine");
     if (it->n_id < 1 || !it->ids)
         return FAIL(err, USAGE, "an item without tokens");
+    if (it->want < SINTER_WANT_NONE || it->want > SINTER_WANT_ALL)
+        return FAIL(err, USAGE, "an item's want is %d; it is one of SINTER_WANT_…", it->want);
     for (int i = 0; i < it->n_id; i++)
         if (it->ids[i] < 0 || it->ids[i] >= n_vocab)
             return FAIL(err, USAGE, "token id %d is not in the vocabulary (0..%d)", it->ids[i],
@@ -279,12 +281,13 @@ static bool enter(sinter_engine *e, const sinter_item *item, int n_item)
     return is_cancelled(item, n_item);
 }
 
-/* A cancel that came counts for this step; which item it was stands in its status. */
-static void leave(sinter_item *item, int n_item, bool failed)
+/* A cancel that ended this step is done with; which item it was stands in its status. One that came
+ * while the step failed otherwise, or as it ended, counts for the next. */
+static void leave(sinter_item *item, int n_item, bool cancelled)
 {
     for (int i = 0; i < n_item; i++) {
         atomic_store(&item[i].session->in_step, 0);
-        if (failed && atomic_exchange(&item[i].session->cancel, 0))
+        if (cancelled && atomic_exchange(&item[i].session->cancel, 0))
             item[i].status = SINTER_E_CANCELLED;
     }
 }
@@ -314,7 +317,7 @@ sinter_status engine_step(sinter_engine *e, sinter_item *item, int32_t n_item, s
             status = run_batch(e, &b, item, n_item, err);
         late = status == SINTER_E_CANCELLED && !is_cancelled(item, n_item);
     } while (late);
-    leave(item, n_item, status != SINTER_OK);
+    leave(item, n_item, status == SINTER_E_CANCELLED);
     if (status == SINTER_OK && b.n_row == n_item && ++e->n_decode > 2)
         e->decode_allocs += host_usage(e->host).n_alloc - n_alloc;
     return status;

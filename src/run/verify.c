@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TEXT_ROWS = 24, EXACT_ROWS = 160, OTHER = 2 };
+enum { TEXT_ROWS = 24, EXACT_ROWS = 288 /* more than one partial of attention */, OTHER = 2 };
 
 struct verify {
     sinter_model *m;
@@ -253,15 +253,17 @@ static sinter_status three_ways(struct verify *v, sinter_error *err)
 sinter_status sinter_verify(sinter_model *model, const sinter_engine_options *options, bool exact,
                             sinter_write_fn write, void *ctx, sinter_error *err)
 {
-    static const sinter_engine_options none = {0};
+    sinter_engine_options o;
     sinter_error second;
-    struct verify v = {.m = model, .options = options ? options : &none};
+    struct verify v = {.m = model, .options = &o};
+    TRY(options_copy(&o, sizeof o, options, err));
     if (!model->model)
         return FAIL(err, USAGE, "the file was opened for its vocabulary only");
     int train = model->model->plan.n_ctx_train;
     v.n_vocab = model->model->plan.n_vocab;
     v.n_row = exact ? EXACT_ROWS : TEXT_ROWS;
     v.n_row = train > 0 && train < v.n_row ? train : v.n_row;
+    v.n_row = o.n_ctx > 0 && o.n_ctx < v.n_row ? o.n_ctx : v.n_row;
     text_buf_init(&v.out, model->host);
     sinter_status status = exact ? same_bits(&v, err) : three_ways(&v, err);
     sinter_status shown = text_buf_flush(&v.out, write, ctx, &second);

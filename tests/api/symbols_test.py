@@ -15,7 +15,7 @@ def main():
     library = os.path.join(BINARY, "libsinter.so")
     with open(os.path.join(SOURCE, "include", "sinter.h"), encoding="utf-8") as f:
         header = re.sub(r"/\*.*?\*/", " ", f.read(), flags=re.S)
-    declared = set(re.findall(r"SINTER_(?:API|CHECKED)\s+[^;{}#]*?\b(sinter_\w+)\s*\(", header))
+    declared = set(re.findall(r"SINTER_(?:API|CALL)\s+[^;{}#]*?\b(sinter_\w+)\s*\(", header))
     exported = {line.split()[-1].split("@")[0]
                 for line in out("nm", "-D", "--defined-only", library).splitlines()}
     exported -= {"_init", "_fini", "__bss_start", "_edata", "_end"}

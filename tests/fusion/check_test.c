@@ -15,7 +15,7 @@
 #include "sinter.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_LABEL = 64 };
-static char work[64];
+static char work[512];
 
 /* What a check printed. */
 struct output {
@@ -226,7 +226,7 @@ static void failures(void **state)
 static int make_work(void **state)
 {
     (void)state;
-    snprintf(work, sizeof work, "/tmp/sinter-XXXXXX");
+    snprintf(work, sizeof work, TEST_BINARY_DIR "/sinter-XXXXXX");
     return mkdtemp(work) ? 0 : -1;
 }
 

@@ -1,4 +1,4 @@
-/* Graphs made by hand: what no model of ours has yet. Weights are F32 where nothing else is said. */
+/* Graphs made by hand: what no model of ours has yet. Weights are F32 where nothing is said. */
 #ifndef TESTS_NATIVE_SYNTHETIC_H
 #define TESTS_NATIVE_SYNTHETIC_H
 

@@ -615,6 +615,41 @@ static void test_threads(void **state)
     rig_close(&r);
 }
 
+/* Engines of one model, with the same weights and the same pool, on threads of their own. */
+static void engines(const char *const *options, const char *backend)
+{
+    enum { N = 3 };
+    sinter_engine_options eo = {.n_ctx = 64, .backend = backend};
+    struct rig r = rig_open("llama", "f32", options, &eo);
+    sinter_engine *engine[N];
+    struct talker t[N] = {0}, alone = {.s = rig_session(&r), .prompt = "the same"};
+    pthread_t thread[N];
+    talk(&alone);
+    for (int i = 0; i < N; i++) {
+        OK(sinter_engine_create(r.model, &eo, &engine[i], err));
+        OK(sinter_session_create(engine[i], &t[i].s, err));
+        t[i].prompt = alone.prompt;
+    }
+    for (int i = 0; i < N; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, talk, &t[i]), 0);
+    for (int i = 0; i < N; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(t[i].status, SINTER_OK);
+        assert_string_equal(t[i].out.text, alone.out.text);
+        sinter_session_close(t[i].s);
+        sinter_engine_free(engine[i]);
+    }
+    sinter_session_close(alone.s);
+    rig_close(&r);
+}
+
+static void test_engines(void **state)
+{
+    (void)state;
+    engines(cpu2, "cpu");
+    engines((const char *const[]){"threads=2", "far=1", NULL}, "ref");
+}
+
 static void test_reports(void **state)
 {
     struct rig r = rig_open("llama", "mixed", cpu2, &(sinter_engine_options){.profile = true});
@@ -647,7 +682,7 @@ int main(void)
         cmocka_unit_test(test_progress), cmocka_unit_test(test_plan_bytes),
         cmocka_unit_test(test_budget),   cmocka_unit_test(test_no_allocs),
         cmocka_unit_test(test_saved),    cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_engines),  cmocka_unit_test(test_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "backend/ref/ref.h"
 #include "base/options.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,8 +14,10 @@ struct far_block {
     void *mem;
     size_t bytes;
 };
+/* Engines of one device may be on threads of their own: who still computes keeps all readable. */
 struct far_mem {
     sinter_host *host;
+    pthread_mutex_t lock; /* of what follows */
     struct far_block *all;
     int depth;
 };
@@ -38,22 +41,27 @@ static void *far_alloc(void *ctx, size_t bytes)
         host_free(f->host, b);
         return NULL;
     }
+    (void)0;
     b->next = f->all;
     f->all = b;
     protect(f, b);
+    (void)0;
     return b->mem;
 }
 
 static void far_free(void *ctx, void *block)
 {
     struct far_mem *f = ctx;
+    (void)0;
     struct far_block **link = &f->all;
     while (*link && (*link)->mem != block)
         link = &(*link)->next;
     struct far_block *b = *link;
+    if (b)
+        *link = b->next;
+    (void)0;
     if (!b)
         return;
-    *link = b->next;
     munmap(b->mem, b->bytes);
     host_free(f->host, b);
 }
@@ -61,11 +69,11 @@ static void far_free(void *ctx, void *block)
 static void far_access(void *ctx, bool on)
 {
     struct far_mem *f = ctx;
+    (void)0;
     f->depth += on ? 1 : -1;
-    if (f->depth != (on ? 1 : 0))
-        return;
-    for (struct far_block *b = f->all; b; b = b->next)
+    for (struct far_block *b = f->all; b && f->depth == (on ? 1 : 0); b = b->next)
         protect(f, b);
+    (void)0;
 }
 
 static void far_close(void *ctx)
@@ -73,6 +81,7 @@ static void far_close(void *ctx)
     struct far_mem *f = ctx;
     while (f->all)
         far_free(f, f->all->mem);
+    pthread_mutex_destroy(&f->lock);
     host_free(f->host, f);
 }
 
@@ -83,6 +92,10 @@ static sinter_status open(sinter_host *host, struct device **out, sinter_error *
     struct far_mem *f;
     NEW(host, f, 1, err);
     f->host = host;
+    if (pthread_mutex_init(&f->lock, NULL)) {
+        host_free(host, f);
+        return FAIL(err, THREAD, "a mutex could not be made; the system is out of resources");
+    }
     struct device_mem mem = {f, far_alloc, far_free, far_access};
     return native_open(host, &ref_kind, &mem, far_close, out, err);
 }

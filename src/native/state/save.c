@@ -7,17 +7,11 @@
  * that row1 can still see. */
 #include "native/state/state_impl.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 enum { SAVE_VERSION = 1, SAVE_HEAD = 4 + 4 + 16 + 8 + 4 + 8 };
-
-static uint64_t fnv1a(const unsigned char *data, size_t bytes)
-{
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ data[i]) * 1099511628211u;
-    return h;
-}
 
 static void put_u32(struct text_buf *b, uint32_t v)
 {
@@ -171,7 +165,7 @@ sinter_status seq_save(struct seq *s, int row0, int row1, struct text_buf *out, 
             save_rec(s, i, out);
     }
     if (!out->failed) {
-        uint64_t sum = fnv1a((const unsigned char *)out->text + start, out->bytes - start);
+        uint64_t sum = fnv1a(FNV1A_START, out->text + start, out->bytes - start);
         text_buf_add(out, (const char *)&sum, sizeof sum);
     }
     if (out->failed)
@@ -195,7 +189,7 @@ static sinter_status read_head(const struct seq *s, const void *data, size_t byt
     if (bytes < SAVE_HEAD + sizeof sum || memcmp(at, "SNTS", 4) != 0)
         return FAIL(err, DATA, "this is no saved state (%zu bytes)", bytes);
     memcpy(&sum, at + bytes - sizeof sum, sizeof sum);
-    if (sum != fnv1a(at, bytes - sizeof sum))
+    if (sum != fnv1a(FNV1A_START, at, bytes - sizeof sum))
         return FAIL(err, DATA, "the saved state is damaged: its checksum does not match");
     if (get_u32(at + 4) != SAVE_VERSION)
         return FAIL(err, UNSUPPORTED, "saved state of version %u, this sinter reads %d",

@@ -1,0 +1,18 @@
+/* Option structs that cross the library's border: the first member of each is its size. */
+#include "run/run.h"
+
+sinter_status options_copy(void *dst, size_t bytes, const void *src, sinter_error *err)
+{
+    size_t size = 0;
+    memset(dst, 0, bytes);
+    if (!src)
+        return SINTER_OK;
+    memcpy(&size, src, sizeof size);
+    if (size > bytes)
+        return FAIL(err, USAGE,
+                    "an option struct of %zu bytes, this library knows %zu: it was built with a "
+                    "newer sinter.h than the library",
+                    size, bytes);
+    memcpy(dst, src, size ? size : bytes);
+    return SINTER_OK;
+}
