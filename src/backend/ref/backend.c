@@ -41,25 +41,25 @@ static void *far_alloc(void *ctx, size_t bytes)
         host_free(f->host, b);
         return NULL;
     }
-    (void)0;
+    pthread_mutex_lock(&f->lock);
     b->next = f->all;
     f->all = b;
     protect(f, b);
-    (void)0;
+    pthread_mutex_unlock(&f->lock);
     return b->mem;
 }
 
 static void far_free(void *ctx, void *block)
 {
     struct far_mem *f = ctx;
-    (void)0;
+    pthread_mutex_lock(&f->lock);
     struct far_block **link = &f->all;
     while (*link && (*link)->mem != block)
         link = &(*link)->next;
     struct far_block *b = *link;
     if (b)
         *link = b->next;
-    (void)0;
+    pthread_mutex_unlock(&f->lock);
     if (!b)
         return;
     munmap(b->mem, b->bytes);
@@ -69,11 +69,11 @@ static void far_free(void *ctx, void *block)
 static void far_access(void *ctx, bool on)
 {
     struct far_mem *f = ctx;
-    (void)0;
+    pthread_mutex_lock(&f->lock);
     f->depth += on ? 1 : -1;
     for (struct far_block *b = f->all; b && f->depth == (on ? 1 : 0); b = b->next)
         protect(f, b);
-    (void)0;
+    pthread_mutex_unlock(&f->lock);
 }
 
 static void far_close(void *ctx)
