@@ -1,6 +1,8 @@
 /* sinter_session, and sinter_engine_step: items to one batch, and back. */
 #include "run/run.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 static sinter_status make(sinter_engine *e, const sinter_session *from, sinter_session **out,
@@ -68,21 +70,13 @@ sinter_status sinter_session_trim(sinter_session *s, int32_t n_tok, sinter_error
  * u32 number of tokens | ids | u64 FNV-1a of both | the backend's canonical state, which guards
  * itself. */
 
-static uint64_t fnv1a(const void *data, size_t bytes)
-{
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ ((const unsigned char *)data)[i]) * 1099511628211u;
-    return h;
-}
-
 static void put_tokens(struct text_buf *b, const int32_t *tok, uint32_t n)
 {
     text_buf_add(b, (const char *)&n, sizeof n);
     text_buf_add(b, (const char *)tok, n * sizeof *tok);
     if (b->failed)
         return;
-    uint64_t sum = fnv1a(b->text, b->bytes);
+    uint64_t sum = fnv1a(FNV1A_START, b->text, b->bytes);
     text_buf_add(b, (const char *)&sum, sizeof sum);
 }
 
@@ -126,7 +120,7 @@ static sinter_status read_tokens(const sinter_session *s, const void *data, size
         return FAIL(err, DATA, "the saved session names %u tokens in %zu bytes", *n, bytes);
     *head = sizeof *n + *n * sizeof id;
     memcpy(&sum, (const char *)data + *head, sizeof sum);
-    if (sum != fnv1a(data, *head))
+    if (sum != fnv1a(FNV1A_START, data, *head))
         return FAIL(err, DATA, "the saved session is damaged: its checksum does not match");
     if (*n > (uint32_t)(e->o.n_ctx - at))
         return FAIL(err, CONTEXT, "%u saved tokens behind %d do not fit into a context of %d", *n,

@@ -2,6 +2,7 @@
  * bits whatever threads, chunks and company? */
 #include "run/run.h"
 
+#include "base/hash.h"
 #include "base/options.h"
 #include "base/pool.h"
 
@@ -34,14 +35,6 @@ struct setting {
     bool company;
 };
 
-static uint64_t hash_rows(uint64_t h, const float *x, size_t n)
-{
-    const unsigned char *at = (const unsigned char *)x;
-    for (size_t i = 0; i < n * sizeof *x; i++)
-        h = (h ^ at[i]) * 1099511628211u; /* FNV-1a */
-    return h;
-}
-
 /* Others take part with one and with three rows a step, as far as their context goes. */
 static int add_company(const struct verify *v, sinter_session *const *s, sinter_item *item,
                        int32_t (*id)[3], int n_ctx)
@@ -63,7 +56,7 @@ static sinter_status run_setting(const struct verify *v, sinter_engine *e, sinte
                                  const struct setting *set, uint64_t *hash, sinter_error *err)
 {
     int32_t id[EXACT_ROWS], other[OTHER][3];
-    *hash = 14695981039346656037u;
+    *hash = FNV1A_START;
     for (int at = 0; at < v->n_row;) {
         int n = v->n_row - at < set->n_chunk ? v->n_row - at : set->n_chunk;
         for (int i = 0; i < n; i++)
@@ -72,7 +65,7 @@ static sinter_status run_setting(const struct verify *v, sinter_engine *e, sinte
             {.session = s[0], .ids = id, .n_id = n, .want = SINTER_WANT_ALL}};
         int n_item = set->company ? add_company(v, s, item, other, e->o.n_ctx) : 1;
         TRY(sinter_engine_step(e, item, n_item, err));
-        *hash = hash_rows(*hash, item[0].logits, (size_t)n * (size_t)v->n_vocab);
+        *hash = fnv1a(*hash, item[0].logits, (size_t)n * (size_t)v->n_vocab * sizeof(float));
         at += n;
     }
     return SINTER_OK;
