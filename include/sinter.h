@@ -301,7 +301,7 @@ typedef struct sinter_generate_options {
     size_t size;
     int32_t n_max; /* tokens to make; 0 = until the end or a full context */
     bool ignore_eos;
-    const char *const *stop; /* n_stop texts: the answer ends before the first that appears */
+    const char *const *stop; /* n_stop texts: the answer ends before the first; "" never ends it */
     int32_t n_stop;
     unsigned tokenize;       /* SINTER_TOKENIZE_… for the prompt */
     sinter_sampler *sampler; /* NULL = greedy */

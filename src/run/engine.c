@@ -84,6 +84,11 @@ static size_t budget(const sinter_host *host)
     return pages > 0 && each > 0 ? (size_t)pages * (size_t)each : SIZE_MAX;
 }
 
+static double mib(size_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
 sinter_status engine_admit(sinter_host *host, const struct device_bytes *b, bool loaded,
                            sinter_error *err)
 {
@@ -91,11 +96,10 @@ sinter_status engine_admit(sinter_host *host, const struct device_bytes *b, bool
     if (want > budget(host) || used > budget(host) - want)
         return FAIL(
             err, MEMORY,
-            "the engine needs %zu MiB (weights %zu, state %zu, step %zu), the budget is %zu "
-            "MiB with %zu in use; use a smaller context (-c), fewer sessions, a smaller "
+            "the engine needs %.2f MiB (weights %.2f, state %.2f, step %.2f), the budget is %.2f "
+            "MiB with %.2f in use; use a smaller context (-c), fewer sessions, a smaller "
             "chunk (-ub), or raise --memory",
-            want >> 20, b->weights >> 20, b->state >> 20, b->step >> 20, budget(host) >> 20,
-            used >> 20);
+            mib(want), mib(b->weights), mib(b->state), mib(b->step), mib(budget(host)), mib(used));
     return SINTER_OK;
 }
 

@@ -197,6 +197,14 @@ static sinter_status run(struct answer *a, const int32_t *id, int32_t n, sinter_
     return status;
 }
 
+static sinter_status check_stops(const sinter_generate_options *o, sinter_error *err)
+{
+    for (int32_t i = 0; i < o->n_stop; i++)
+        if (!o->stop || !o->stop[i])
+            return FAIL(err, USAGE, "stop text %d of %d is missing", i, o->n_stop);
+    return SINTER_OK;
+}
+
 sinter_status sinter_generate(sinter_session *s, const char *prompt, size_t bytes,
                               const sinter_generate_options *options,
                               sinter_generate_result *result, sinter_error *err)
@@ -207,6 +215,7 @@ sinter_status sinter_generate(sinter_session *s, const char *prompt, size_t byte
     int32_t *id = NULL;
     size_t n = 0;
     TRY(options_copy(&o, sizeof o, options, err));
+    TRY(check_stops(&o, err));
     struct answer a = {.s = s, .e = e, .o = &o, .r = result ? result : &ignored};
     *a.r = (sinter_generate_result){.size = sizeof *result};
     sinter_status status = SINTER_OK;

@@ -15,6 +15,8 @@ sinter_status sinter_tokenize(const sinter_model *m, const char *text, size_t by
     struct vocab_ids out = {0};
     *ids = NULL;
     *n_id = 0;
+    if (!text && bytes)
+        return FAIL(err, USAGE, "a text of %zu bytes at NULL", bytes);
     sinter_status status = vocab_encode(m->vocab, text, bytes, encode_flags(flags), &out, err);
     if (status != SINTER_OK) {
         vocab_ids_free(m->vocab, &out);

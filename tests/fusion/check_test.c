@@ -85,7 +85,7 @@ static int n_seen, n_damage;
 /* The baseline `text` must make the check fail and say `expect`. */
 static void must_fail(const char *what, const char *text, const char *expect)
 {
-    char path[128];
+    char path[640];
     snprintf(path, sizeof path, "%s/damaged.csv", work);
     write_text(path, text);
     sinter_status status = check("cpu", path, DUMMY, "", &out);
@@ -200,7 +200,7 @@ static void labels(void **state)
 static void failures(void **state)
 {
     (void)state;
-    char path[128];
+    char path[640];
     sinter_host *host;
     sinter_error err;
     snprintf(path, sizeof path, "%s/broken.gguf", work);
@@ -233,7 +233,7 @@ static int make_work(void **state)
 static int remove_work(void **state)
 {
     static const char *const more[] = {"damaged.csv", "broken.gguf"};
-    char name[64], path[192];
+    char name[64], path[640];
     (void)state;
     for (int32_t i = 0; sinter_dummy_name(i, false, name); i++) {
         snprintf(path, sizeof path, "%s/%s.gguf", work, name);

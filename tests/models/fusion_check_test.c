@@ -20,7 +20,7 @@ static bool show(void *ctx, const char *text, size_t bytes)
 
 static void passes(void **state)
 {
-    char work[] = TEST_BINARY_DIR "/sinter-XXXXXX", baseline[512], name[64], path[512];
+    char work[] = TEST_BINARY_DIR "/sinter-XXXXXX", baseline[512], name[64], path[2048];
     sinter_host *host;
     sinter_error err;
     char *backend = *state;

@@ -72,7 +72,7 @@ static int expected(const char *arch, const char *kind)
 
 static void dummies(void **state)
 {
-    char work[] = TEST_BINARY_DIR "/sinter-XXXXXX", name[64], path[512], arch[64], out[512];
+    char work[] = TEST_BINARY_DIR "/sinter-XXXXXX", name[64], path[2048], arch[64], out[512];
     int n_ok = 0, n_all = 0;
     (void)state;
     assert_non_null(mkdtemp(work));

@@ -8,6 +8,8 @@ static sinter_status open(sinter_host *host, struct device **out, sinter_error *
 {
     enum cpu_level level;
     TRY(cpu_level_masked(host_options(host)->cpu_mask, &level, err));
+    if (host_options(host)->far)
+        host_log(host, SINTER_LOG_WARN, "option far: only the ref backend has such memory");
     host_log(host, SINTER_LOG_INFO, "cpu: kernels of level %s", cpu_level_name(level));
     return native_open(host, cpu_kind(level), NULL, NULL, out, err);
 }
