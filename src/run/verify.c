@@ -104,7 +104,7 @@ static sinter_status same_bits(struct verify *v, sinter_error *err)
         return FAIL(err, THREAD, "two threads are compared; set --threads 2");
     for (int i = 0; i < 16; i++) {
         struct setting set = {1 + i / 8, chunks[i / 2 % 4], i % 2 != 0};
-        uint64_t hash;
+        uint64_t hash = 0;
         TRY(open_and_run(v, &set, &hash, err));
         first = n++ ? first : hash;
         n_same += hash == first;

@@ -1,4 +1,4 @@
-"""sinter fusion check and sinter verify as a program: exit codes 0, 1, 69 and what is printed."""
+"""sinter fusion check and sinter verify as a program: exit codes, and what is printed."""
 import os
 import subprocess
 import sys
