@@ -216,7 +216,7 @@ typedef struct sinter_engine_options {
 } sinter_engine_options;
 
 /* Builds the graphs, refuses what the backend lacks or memory cannot hold, loads the weights
- * (shared with other engines of the model on the same backend). */
+ * (shared with other engines of the model on the same backend). One thread at a time per model. */
 SINTER_CALL sinter_engine_create(sinter_model *model, const sinter_engine_options *options,
                                  sinter_engine **out, sinter_error *err);
 /* Its sessions must be closed. */
