@@ -69,7 +69,8 @@ enum port {
     PORT_LOGITS = 8,   /* out, [OUT, 1, n_vocab] */
     PORT_ARGMAX = 16,  /* out, ids [OUT] */
     PORT_HIDDEN = 32,  /* out, [OUT, 1, d] after the last norm */
-    PORT_INS = PORT_IDS | PORT_POS | PORT_OUT_ROWS
+    PORT_INS = PORT_IDS | PORT_POS | PORT_OUT_ROWS,
+    PORT_LAST = PORT_HIDDEN
 };
 
 /* Rows of a tensor: n_block blocks of n_row rows, the first at row0, `period` apart; so a fused

@@ -243,7 +243,7 @@ struct span call_cols(const struct call *c, int name, int rep)
     const struct value *v = val(c, name, rep);
     int len = row_len(v);
     if (share_of(c) == SHARE_COL)
-        return call_span(c, len, c->step->unit);
+        return call_span(c, len, COL_UNIT);
     if (share_of(c) != SHARE_HEAD)
         return (struct span){0, len};
     struct span s = call_heads(c, v->shape.n_head);

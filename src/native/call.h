@@ -81,9 +81,9 @@ struct span call_span(const struct call *c, int n, int unit);
 /* By the step's share: EACH all rows, ROW its rows, ONE all on thread 0, COL/HEAD all rows; the
  * tile inside a score loop. */
 struct span call_rows(const struct call *c, int name);
-/* Columns of a row of the output `name`, by the step's share: COL cut at multiples of 16 (of 32
- * where this step writes INT8 forms), HEAD the columns of call_heads, else all. An elementwise
- * kernel that loops over call_rows x call_cols fits every share (SHARE_ANY). */
+/* Columns of a row of the output `name`, by the step's share: COL cut at multiples of
+ * COL_UNIT, HEAD the columns of call_heads, else all. An elementwise kernel that loops over
+ * call_rows x call_cols fits every share (SHARE_ANY). */
 struct span call_cols(const struct call *c, int name, int rep);
 /* Heads of this thread, for a value with n_head heads: all but under HEAD. There heads are cut by
  * the KV heads of the node's layer: a thread has whole GQA groups, of q as of K and V. */

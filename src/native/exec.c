@@ -95,6 +95,7 @@ static void free_plans(struct exec *x)
         plan_free(x->plan[i]);
     x->n_plan = 0;
     x->n_own = 0;
+    x->reserved = NULL;
 }
 
 void exec_free(struct exec *x)
@@ -267,6 +268,7 @@ sinter_status exec_reserve(struct exec *x, const struct batch *b, sinter_error *
     struct plan *p;
     if (x->submitted)
         return FAIL(err, USAGE, "reserve before wait has taken the last step's results");
+    x->reserved = NULL;
     TRY(check_batch(x, b, err));
     TRY(find_plan(x, b, &p, err));
     if (x->mem.access)
@@ -274,6 +276,8 @@ sinter_status exec_reserve(struct exec *x, const struct batch *b, sinter_error *
     sinter_status status = state_reserve(x->state, b, err);
     if (x->mem.access)
         x->mem.access(x->mem.ctx, false);
+    if (status == SINTER_OK)
+        x->reserved = p;
     return status;
 }
 
@@ -387,17 +391,9 @@ static void run_serial(struct exec *x)
     }
 }
 
-static int port_value(const struct graph *g, enum port port)
-{
-    for (int v = 0; v < g->n_value; v++)
-        if (g->value[v].port & port)
-            return v;
-    return -1;
-}
-
 static char *port_mem(const struct exec *x, enum port port)
 {
-    int v = port_value(x->cur->graph, port);
+    int v = x->cur->port[port];
     int b = v < 0 ? -1 : x->cur->buf_of[FORM_F32][v];
     return b < 0 ? NULL : x->arena + x->cur->buf[b].off;
 }
@@ -487,7 +483,7 @@ static sinter_status copy_results(struct exec *x, sinter_error *err)
 static sinter_status set_result(struct exec *x, sinter_error *err)
 {
     const struct graph *g = x->cur->graph;
-    int logits = port_value(g, PORT_LOGITS), hidden = port_value(g, PORT_HIDDEN);
+    int logits = x->cur->port[PORT_LOGITS], hidden = x->cur->port[PORT_HIDDEN];
     x->result = (struct result){.n_out = x->n_out, .bad = x->bad};
     if (logits >= 0)
         x->result.n_vocab = row_len(&g->value[logits]);
@@ -505,14 +501,16 @@ static sinter_status set_result(struct exec *x, sinter_error *err)
 
 sinter_status exec_submit(struct exec *x, const struct batch *b, sinter_error *err)
 {
-    struct plan *p;
     if (x->submitted)
         return FAIL(err, USAGE, "submit before wait has taken the last step's results");
     for (int i = 0; i < b->n_seg; i++)
         if (!seq_is_open(b->seg[i].seq, b->seg[i].n_past, b->seg[i].n_row))
             return FAIL(err, USAGE, "segment %d is not the step that was reserved last", i);
-    TRY(find_plan(x, b, &p, err)); /* made in reserve */
-    x->cur = p;
+    const struct plan_key key = key_of(x, b);
+    if (!x->reserved || !key_equal(&x->reserved->key, &key))
+        return FAIL(err, USAGE, "the step that was reserved last has another plan");
+    x->cur = x->reserved;
+    x->reserved = NULL;
     x->batch = b;
     atomic_store(&x->cancelled, false);
     if (x->mem.access)

@@ -25,7 +25,8 @@ struct weights {
     char *names;
     int n;
     struct weight *weight; /* by the graphs' weight index */
-    size_t bytes;
+    char *home;            /* of all of them */
+    size_t bytes;          /* of it */
 };
 
 /* Graphs of one model share weight numbering; roles are gathered over all of them. */
@@ -77,6 +78,7 @@ struct exec {
     size_t own_cap;
     int n_own;
     /* the step that runs */
+    struct plan *reserved; /* the plan of the step that is reserved; NULL: none */
     const struct plan *cur;
     const struct batch *batch;
     int n_tok, n_out, n_key;

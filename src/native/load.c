@@ -1,5 +1,6 @@
 /* Weights to their homes: roles gathered over the graphs, layouts planned, rows read and packed
- * block by block on the pool. Peak memory = the homes + one block of rows. */
+ * block by block on the pool. All homes lie in one allocation, so that huge pages serve small
+ * matrices too. Peak memory = the homes + one block of rows. */
 #include "native/exec.h"
 
 #include <string.h>
@@ -110,9 +111,8 @@ void weights_free(struct weights *w)
 {
     if (!w)
         return;
-    for (int i = 0; w->weight && i < w->n; i++)
-        if (w->weight[i].data)
-            w->mem.free(w->mem.ctx, w->weight[i].data);
+    if (w->home)
+        w->mem.free(w->mem.ctx, w->home);
     host_free(w->host, w->weight);
     host_free(w->host, w->info);
     host_free(w->host, w->names);
@@ -202,14 +202,16 @@ sinter_status weights_load(struct weights *w, const struct weight_source *src, s
     l.block = host_alloc_raw(w->host, bytes < l.total ? bytes : l.total + 64);
     if (!l.block)
         return host_no_memory(err, bytes, 1, "a block of weights");
+    w->home = w->mem.alloc(w->mem.ctx, w->bytes ? w->bytes : 64);
+    if (!w->home)
+        FAIL_OUT(err, MEMORY, "no memory for the weights (%zu bytes)", w->bytes);
+    size_t off = 0;
     for (int i = 0; i < w->n; i++) {
         struct weight *one = &w->weight[i];
         if (!one->info)
             continue;
-        one->data = w->mem.alloc(w->mem.ctx, one->bytes ? one->bytes : 64);
-        if (!one->data)
-            FAIL_OUT(err, MEMORY, "no memory for %s (%zu bytes of %zu for all weights)",
-                     one->info->name, one->bytes, w->bytes);
+        one->data = w->home + off;
+        off += one->bytes;
         for (int m = 0; m < one->n_mat; m++)
             TRY_OUT(load_mat(&l, one, m, err));
     }

@@ -185,17 +185,6 @@ static void add_bufs(struct plan *p, bool (*wants)[FORM_N], const bool *made)
     }
 }
 
-static void set_units(struct plan *p, const bool *made)
-{
-    for (int s = 0; s < p->n_step; s++) {
-        struct plan_step *step = &p->step[s];
-        step->unit = 16;
-        for (int i = 0; step->group && i < step->group->n_out; i++)
-            if (made[step->group->out[i]])
-                step->unit = 32;
-    }
-}
-
 static void make_steps(struct plan *p, const int *order)
 {
     int loop = 0;
@@ -232,7 +221,6 @@ sinter_status plan_forms(const struct native_kind *kind, struct plan *p, const i
             made[v] = wants[v][FORM_INT8] && writes_int8(p, &p->step[s], v);
         }
     insert_converts(kind, p, wants, made);
-    set_units(p, made);
     add_bufs(p, wants, made);
     return SINTER_OK;
 }

@@ -55,8 +55,7 @@ static bool readers_agree(const struct native_kind *kind, const struct plan *p, 
         int n = plan_reads(kind, p, i, read);
         for (int j = 0; j < n; j++) {
             int r = p->buf_of[read[j].form][read[j].value];
-            if (root(p, r) == home &&
-                (p->step[i].share != p->step[s].share || p->step[i].unit != p->step[s].unit))
+            if (root(p, r) == home && p->step[i].share != p->step[s].share)
                 return false;
         }
     }
@@ -74,7 +73,7 @@ static bool can_take_over(const struct native_kind *kind, const struct plan *p, 
         return false;
     const struct plan_step *w = &p->step[in->writer], *step = &p->step[s];
     const struct shape a = p->graph->value[in->value].shape, b = p->graph->value[out->value].shape;
-    if (w->unit != step->unit || w->n_head_kv != step->n_head_kv || !shape_equal(a, b))
+    if (w->n_head_kv != step->n_head_kv || !shape_equal(a, b))
         return false;
     return readers_agree(kind, p, s, in);
 }

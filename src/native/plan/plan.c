@@ -86,6 +86,16 @@ static void set_scratch(struct plan *p, const struct plan_options *o)
     }
 }
 
+static void set_ports(struct plan *p)
+{
+    for (unsigned port = 1; port <= PORT_LAST; port *= 2) {
+        p->port[port] = -1;
+        for (int v = p->graph->n_value - 1; v >= 0; v--)
+            if (p->graph->value[v].port & port)
+                p->port[port] = v;
+    }
+}
+
 static void set_bytes(struct plan *p)
 {
     for (int b = 0; b < p->n_buf; b++) {
@@ -114,6 +124,7 @@ static sinter_status plan_round(sinter_host *host, const struct native_kind *kin
         o->offsets(p, o->offsets_seed);
     set_scratch(p, o);
     set_bytes(p);
+    set_ports(p);
     return SINTER_OK;
 }
 

@@ -11,6 +11,8 @@
 
 #include "native/native.h"
 
+enum { COL_UNIT = 32 }; /* COL cuts columns at its multiples: a block of INT8, a group of rows */
+
 enum form { FORM_F32, FORM_INT8, FORM_N }; /* ids and tables live as F32: 4 bytes an element */
 
 struct plan_key {
@@ -36,7 +38,6 @@ struct plan_step {
     const struct group *group; /* NULL: converts `value` to INT8 */
     int value;
     enum share share; /* resolved: never ANY */
-    int unit;         /* COL: columns are cut at multiples of it */
     int n_head_kv;    /* HEAD: what heads are cut by */
     int loop;         /* > 0: steps of one number run as a loop over row tiles */
     bool barrier;     /* before this step */
@@ -54,7 +55,8 @@ struct plan {
     struct plan_step *step;
     int n_buf;
     struct buf *buf;
-    int *buf_of[FORM_N]; /* [n_value]: buffer or -1 */
+    int *buf_of[FORM_N];     /* [n_value]: buffer or -1 */
+    int port[PORT_LAST + 1]; /* [enum port]: its value, -1: not in this plan */
     int n_thread;
     size_t bytes, scratch; /* of all buffers; of one thread's scratch */
     size_t score;          /* of one thread's score tile; 0: no score loop */

@@ -25,8 +25,18 @@ static const struct value *step_out(const struct plan *p, const struct plan_step
 static void take_share(struct plan_step *step, const struct plan_step *from)
 {
     step->share = from->share;
-    step->unit = from->unit;
     step->n_head_kv = from->n_head_kv;
+}
+
+static bool makes_int8(const struct plan *p, int s)
+{
+    const struct group *g = p->step[s].group;
+    for (int i = 0; g && i < g->n_out; i++) {
+        int b = p->buf_of[FORM_INT8][g->out[i]];
+        if (b >= 0 && p->buf[b].writer == s)
+            return true;
+    }
+    return false;
 }
 
 /* ANY: as the first input was written, if the step's own INT8 forms allow it. */
@@ -35,7 +45,6 @@ static void resolve_any(const struct native_kind *kind, struct plan *p, int s)
     struct plan_step *step = &p->step[s];
     struct read read[PLAN_MAX_READ];
     int n = plan_reads(kind, p, s, read);
-    int unit = step->unit;
     step->share = SHARE_ROW;
     for (int i = 0; i < n; i++) {
         const struct buf *b = &p->buf[p->buf_of[read[i].form][read[i].value]];
@@ -46,9 +55,7 @@ static void resolve_any(const struct native_kind *kind, struct plan *p, int s)
         bool by_col = from->share == SHARE_COL || from->share == SHARE_HEAD;
         if (by_col && (row_len(in) != row_len(out) || in->shape.n_head != out->shape.n_head))
             return;
-        if (from->share == SHARE_COL && unit > from->unit)
-            return;
-        if (from->share == SHARE_HEAD && unit == 32 && out->shape.d % 32 != 0)
+        if (from->share == SHARE_HEAD && out->shape.d % COL_UNIT != 0 && makes_int8(p, s))
             return;
         take_share(step, from);
         return;
@@ -74,7 +81,7 @@ static bool needs_barrier(const struct plan *p, const struct plan_step *w,
     case SHARE_ROW:
         return r->share != SHARE_ROW || out->shape.axis != v->shape.axis;
     case SHARE_COL:
-        return r->share != SHARE_COL || whole || r->unit != w->unit || row_len(out) != row_len(v);
+        return r->share != SHARE_COL || whole || row_len(out) != row_len(v);
     case SHARE_HEAD:
         return r->share != SHARE_HEAD || whole || r->n_head_kv != w->n_head_kv;
     case SHARE_ANY:
