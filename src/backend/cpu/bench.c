@@ -41,9 +41,11 @@ static void read_job(void *ctx, int thread, int n_thread)
     const size_t n = b->bytes / 8, lo = n * (size_t)thread / (size_t)n_thread / 8 * 8;
     const size_t hi = n * (size_t)(thread + 1) / (size_t)n_thread / 8 * 8;
     uint64_t s[8] = {0};
-    for (size_t i = lo; i < hi; i += 8)
+    for (size_t i = lo; i < hi; i += 8) {
+        cpu_ahead(&p[i], CPU_LINE);
         for (size_t k = 0; k < 8; k++)
             s[k] ^= p[i + k];
+    }
     for (int k = 0; k < 8; k++)
         b->sink[thread * 16] += (float)(s[k] & 1);
 }

@@ -31,6 +31,19 @@ struct cpu_x {
     int n_block, n_col;
 };
 
+/* Asks for the lines of a weight stream before they are read, the far ones from memory, the near
+ * ones from the caches behind: the hardware's own look-ahead ends at 4 KiB, and by itself reached
+ * three quarters of what memory gives. Past the stream's end it asks for what is not read. */
+enum { CPU_AHEAD_FAR = 16384, CPU_AHEAD_NEAR = 4096, CPU_LINE = 64 };
+static inline void cpu_ahead(const void *at, int bytes)
+{
+    for (int i = 0; i < bytes; i += CPU_LINE) {
+        const uintptr_t line = (uintptr_t)at + (uintptr_t)i;
+        __builtin_prefetch((const void *)(line + CPU_AHEAD_FAR), 0, 2);
+        __builtin_prefetch((const void *)(line + CPU_AHEAD_NEAR), 0, 3);
+    }
+}
+
 /* One per ISA level; gemv, expand, gemm by quant type. */
 struct cpu_isa {
     enum cpu_level level;

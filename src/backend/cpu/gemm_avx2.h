@@ -247,7 +247,9 @@ INLINE void gemv_n(const struct cpu_format f, const uint8_t *group, const struct
     memset(out, 0, (size_t)n_tok * GROUP * sizeof *out);
     for (int b = 0; b < x->n_block; b += format_super(f), group += format_super_bytes(f)) {
         const uint8_t *block = group + format_header(f);
+        cpu_ahead(group, format_header(f));
         for (int i = 0; i < format_super(f); i++, block += format_block(f)) {
+            cpu_ahead(block, format_block(f));
             block_scales(f, group, block, i, scale, min);
             block_starts(f, x, 0, b + i, n_tok, &st);
             for (int v = 0; v < N_VEC; v++)
@@ -356,7 +358,7 @@ INLINE __m256 float_BF16(const uint8_t *p)
 /* n_vec x 8 rows from row 8 v on. */
 #define FLOAT_TILE(name, size)                                                                     \
     INLINE void tile_##name(const uint8_t *w, const struct cpu_x *x, int tok, int col, int n,      \
-                            int v, const int n_vec, const int n_tok, float *out)                   \
+                            int v, const int n_vec, const int stream, const int n_tok, float *out) \
     {                                                                                              \
         const float *xp[CPU_FEW];                                                                  \
         __m256 acc[4][CPU_FEW];                                                                    \
@@ -366,12 +368,15 @@ INLINE __m256 float_BF16(const uint8_t *p)
                 acc[i][t] = _mm256_loadu_ps(out + t * GROUP + 8 * (v + i));                        \
         }                                                                                          \
         w += 8 * (size)*v;                                                                         \
-        for (int k = 0; k < n; k++, w += GROUP * (size))                                           \
+        for (int k = 0; k < n; k++, w += GROUP * (size)) {                                         \
+            if (stream)                                                                            \
+                cpu_ahead(w, GROUP *(size));                                                       \
             for (int i = 0; i < n_vec; i++) {                                                      \
                 const __m256 wi = float_##name(w + 8 * (size)*i);                                  \
                 for (int t = 0; t < n_tok; t++)                                                    \
                     acc[i][t] = _mm256_fmadd_ps(wi, _mm256_set1_ps(xp[t][k]), acc[i][t]);          \
             }                                                                                      \
+        }                                                                                          \
         for (int t = 0; t < n_tok; t++)                                                            \
             for (int i = 0; i < n_vec; i++)                                                        \
                 _mm256_storeu_ps(out + t * GROUP + 8 * (v + i), acc[i][t]);                        \
@@ -385,14 +390,14 @@ FLOAT_TILE(BF16, 2)
     {                                                                                              \
         memset(out, 0, (size_t)n_tok *GROUP * sizeof *out);                                        \
         if (n_tok == 1)                                                                            \
-            tile_##name(group, x, 0, 0, x->n_col, 0, 4, 1, out);                                   \
+            tile_##name(group, x, 0, 0, x->n_col, 0, 4, 1, 1, out);                                \
         else if (n_tok == 2)                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 0, 4, 2, out);                                   \
+            tile_##name(group, x, 0, 0, x->n_col, 0, 4, 1, 2, out);                                \
         else if (n_tok == 3)                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 0, 4, 3, out);                                   \
+            tile_##name(group, x, 0, 0, x->n_col, 0, 4, 1, 3, out);                                \
         else                                                                                       \
             for (int v = 0; v < N_VEC; v += 2)                                                     \
-                tile_##name(group, x, 0, 0, x->n_col, v, 2, 4, out);                               \
+                tile_##name(group, x, 0, 0, x->n_col, v, 2, 1, 4, out);                            \
     }                                                                                              \
     static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
@@ -411,8 +416,8 @@ static void gemm_float(const uint8_t *panel, const struct cpu_x *x, int col, int
     for (int v = 0; v < N_VEC; v += 2) {
         int t = 0;
         for (; t + 4 <= n_tok; t += 4)
-            tile_F32(panel, x, t, col, n, v, 2, 4, acc + t * GROUP);
+            tile_F32(panel, x, t, col, n, v, 2, 0, 4, acc + t * GROUP);
         for (; t < n_tok; t++)
-            tile_F32(panel, x, t, col, n, v, 2, 1, acc + t * GROUP);
+            tile_F32(panel, x, t, col, n, v, 2, 0, 1, acc + t * GROUP);
     }
 }

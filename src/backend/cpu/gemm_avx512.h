@@ -212,8 +212,10 @@ INLINE void gemv_n(const struct cpu_format f, const uint8_t *group, const struct
     for (int b = 0; b < x->n_block; b += format_super(f)) {
         struct scales of_header;
         const uint8_t *block = group + format_header(f);
+        cpu_ahead(group, format_header(f));
         header_scales(f, group, &of_header);
         for (int i = 0; i < format_super(f); i++, block += format_block(f)) {
+            cpu_ahead(block, format_block(f));
             const struct scales s = block_scales(f, &of_header, group, block, i);
             gemv_block(f, block, &s, x, b + i, n_tok, &acc);
         }
@@ -449,7 +451,7 @@ INLINE __m512 float_BF16(const uint8_t *p)
 /* acc goes on over columns [col, col + n); w is the first column's 32 rows. */
 #define FLOAT_TILE(name, size, most)                                                               \
     INLINE void tile_##name(const uint8_t *w, const struct cpu_x *x, int tok, int col, int n,      \
-                            const int n_tok, float *out)                                           \
+                            const int stream, const int n_tok, float *out)                         \
     {                                                                                              \
         const float *xp[most];                                                                     \
         __m512 acc[2][most];                                                                       \
@@ -459,6 +461,8 @@ INLINE __m512 float_BF16(const uint8_t *p)
             acc[1][t] = _mm512_loadu_ps(out + t * GROUP + 16);                                     \
         }                                                                                          \
         for (int k = 0; k < n; k++, w += GROUP * (size)) {                                         \
+            if (stream)                                                                            \
+                cpu_ahead(w, GROUP *(size));                                                       \
             const __m512 w0 = float_##name(w), w1 = float_##name(w + 16 * (size));                 \
             for (int t = 0; t < n_tok; t++) {                                                      \
                 const __m512 v = _mm512_set1_ps(xp[t][k]);                                         \
@@ -479,13 +483,13 @@ FLOAT_TILE(BF16, 2, CPU_FEW)
     {                                                                                              \
         memset(out, 0, (size_t)n_tok *GROUP * sizeof *out);                                        \
         if (n_tok == 1)                                                                            \
-            tile_##name(group, x, 0, 0, x->n_col, 1, out);                                         \
+            tile_##name(group, x, 0, 0, x->n_col, 1, 1, out);                                      \
         else if (n_tok == 2)                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 2, out);                                         \
+            tile_##name(group, x, 0, 0, x->n_col, 1, 2, out);                                      \
         else if (n_tok == 3)                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 3, out);                                         \
+            tile_##name(group, x, 0, 0, x->n_col, 1, 3, out);                                      \
         else                                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 4, out);                                         \
+            tile_##name(group, x, 0, 0, x->n_col, 1, 4, out);                                      \
     }                                                                                              \
     static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
     {                                                                                              \
@@ -500,14 +504,14 @@ FLOATS(BF16, 2)
 
 #define FLOAT_REST(k)                                                                              \
     if (n_tok - t == (k))                                                                          \
-        tile_F32(panel, x, t, col, n, k, acc + t * GROUP);
+        tile_F32(panel, x, t, col, n, 0, k, acc + t * GROUP);
 
 static void gemm_float(const uint8_t *panel, const struct cpu_x *x, int col, int n, int n_tok,
                        float *acc)
 {
     int t = 0;
     for (; t + TOK <= n_tok; t += TOK)
-        tile_F32(panel, x, t, col, n, TOK, acc + t * GROUP);
+        tile_F32(panel, x, t, col, n, 0, TOK, acc + t * GROUP);
     FLOAT_REST(5)
     FLOAT_REST(4)
     FLOAT_REST(3)
