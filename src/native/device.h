@@ -57,10 +57,10 @@ enum device_report {
 CHECKED sinter_status native_report(struct device *d, struct exec *x, enum device_report what,
                                     bool json, struct text_buf *b, sinter_error *err);
 struct exec_summary {
-    uint64_t n_plan;        /* plans made */
-    int barriers_per_layer; /* of the plan of one row; 0 if there is none */
-    int n_fallback;         /* fused rows that the plan of one row runs as slow loops */
-    size_t step_bytes;
+    uint64_t n_plan;           /* plans made */
+    int barriers_per_layer;    /* of the plan of one row; 0 if there is none */
+    int n_fallback;            /* fused rows that the plan of one row runs as slow loops */
+    struct device_bytes bytes; /* taken now */
 };
 struct exec_summary native_summary(const struct exec *x);
 

@@ -88,7 +88,9 @@ sinter_status native_report(struct device *d, struct exec *x, enum device_report
 
 struct exec_summary native_summary(const struct exec *x)
 {
-    struct exec_summary s = {.n_plan = x->n_made, .step_bytes = exec_bytes(x)};
+    struct exec_summary s = {
+        .n_plan = x->n_made,
+        .bytes = {x->weights->bytes, state_pool_bytes(x->state), exec_bytes(x)}};
     for (int i = 0; i < x->n_plan; i++) {
         const struct plan *p = x->plan[i];
         if (p->key.row_lo > 1)

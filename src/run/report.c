@@ -37,13 +37,6 @@ static void memory(const struct device_bytes *d, struct text_buf *b, bool json)
                     d->weights, d->state, d->step, total);
 }
 
-/* What is taken now: accounted by those who took it. */
-static struct device_bytes taken(const sinter_engine *e)
-{
-    return (struct device_bytes){e->home->weights->bytes, state_pool_bytes(e->state),
-                                 e->home->backend->summary(e->exec).step_bytes};
-}
-
 sinter_status sinter_engine_report(sinter_engine *e, sinter_report what, bool json,
                                    sinter_write_fn write, void *ctx, sinter_error *err)
 {
@@ -61,7 +54,7 @@ sinter_status sinter_engine_report(sinter_engine *e, sinter_report what, bool js
     if (what == SINTER_REPORT_SUMMARY) {
         summary(e, &b, json);
     } else if (what == SINTER_REPORT_MEMORY) {
-        struct device_bytes d = taken(e);
+        struct device_bytes d = e->home->backend->summary(e->exec).bytes;
         memory(&d, &b, json);
     } else if ((size_t)what < sizeof map / sizeof map[0]) {
         status = e->home->backend->report(e->home->device, e->exec, map[what], json, &b, err);
