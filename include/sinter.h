@@ -282,7 +282,6 @@ typedef struct sinter_sampler_options {
     void (*mask)(void *ctx, uint64_t *mask, int32_t n_vocab);
     void *mask_ctx;
 } sinter_sampler_options;
-
 typedef struct sinter_sampler sinter_sampler;
 SINTER_CALL sinter_sampler_create(sinter_host *host, int32_t n_vocab,
                                   const sinter_sampler_options *options, sinter_sampler **out,
@@ -352,16 +351,18 @@ SINTER_CALL sinter_engine_report(sinter_engine *engine, sinter_report what, bool
 SINTER_CALL sinter_plan_print(sinter_model *model, const sinter_engine_options *options, bool json,
                               sinter_write_fn write, void *ctx, sinter_error *err);
 
-/* Runs every small dummy fused and unfused under every kind of plan and compares counters with the
- * baseline file, logits fused with unfused and with ref. Prints a line per finding and `fusion:
- * N/N`; SINTER_E_DATA if anything differs. A missing backend is SINTER_E_DEVICE. */
+/* Runs every small dummy, or the files, fused and unfused under every kind of plan and compares
+ * counters with the baseline, logits fused with unfused and with ref. Prints a line per finding and
+ * `fusion: N/N`; SINTER_E_DATA if anything differs. A missing backend is SINTER_E_DEVICE. */
 typedef struct sinter_fusion_check_options {
     size_t size;
-    const char *backend;  /* NULL: the option `backend` */
-    const char *baseline; /* tests/fusion/cpu.csv */
-    bool record;          /* write the baseline instead */
-    const char *work;     /* a folder that may be written to, for the dummies */
-    const char *model;    /* one dummy ("llama-f32") or a file; NULL: all dummies */
+    const char *backend;     /* NULL: the option `backend` */
+    const char *baseline;    /* tests/fusion/cpu.csv; NULL: counts are not compared */
+    bool record;             /* write the baseline instead */
+    const char *work;        /* a folder that may be written to, for the dummies */
+    const char *model;       /* one dummy ("llama-f32") or a file; NULL: all dummies */
+    const char *const *file; /* [n_file]: these files in place of the dummies */
+    int32_t n_file;
 } sinter_fusion_check_options;
 SINTER_CALL sinter_fusion_check(sinter_host *host, const sinter_fusion_check_options *options,
                                 sinter_write_fn write, void *ctx, sinter_error *err);
@@ -382,8 +383,7 @@ typedef struct sinter_dummy_options {
 } sinter_dummy_options;
 SINTER_CALL sinter_dummy_write(sinter_host *host, const sinter_dummy_options *options,
                                const char *path, sinter_error *err);
-/* Name i of the small dummies ("llama-mixed") or, with like, of the real shapes; NULL past the end.
- * The text is the caller's. */
+/* Small dummy i ("llama-mixed") or, with like, real shape; NULL past the end. */
 SINTER_API const char *sinter_dummy_name(int32_t i, bool like, char name[64]);
 
 /* Speed of every matrix kernel of this machine; see `sinter bench --kernels`. */

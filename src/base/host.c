@@ -341,11 +341,58 @@ static sinter_status hooks_merge(sinter_hooks *to, const sinter_hooks *from, sin
     return SINTER_OK;
 }
 
+/* ---- Options: their texts are copied, of any length ------------------------------------------ */
+
+static sinter_status keep(sinter_host *host, const char *text, const char **out, sinter_error *err)
+{
+    const size_t bytes = strlen(text) + 1;
+    struct kept *k = host->hooks.alloc(host->hooks.ctx, sizeof *k + bytes);
+    if (!k)
+        return host_no_memory(err, 1, sizeof *k + bytes, "the text of an option");
+    memcpy(k->text, text, bytes);
+    k->next = host->kept;
+    host->kept = k;
+    *out = k->text;
+    return SINTER_OK;
+}
+
+static void drop_kept(sinter_host *host)
+{
+    struct kept *k = host->kept;
+    host->kept = k->next;
+    host->hooks.free(host->hooks.ctx, k);
+}
+
+/* The environment may change later: its texts are copied too. What it holds beside options is
+ * said, and never an error: another program's variable may begin like ours. */
+static sinter_status take_env(sinter_host *host, sinter_error *err)
+{
+    const char *variable;
+    char near[64];
+    size_t at = 0, bytes;
+    TRY(options_from_env(&host->options, err));
+    for (const struct option_row *row = option_rows; row < option_rows + option_n_row; row++) {
+        const char **text = (const char **)(void *)((char *)&host->options + row->offset);
+        if (row->type != OPTION_TEXT)
+            continue;
+        if (strcmp(*text, row->def))
+            TRY(keep(host, *text, text, err));
+        else
+            *text = row->def;
+    }
+    while ((variable = options_env_unknown(&at, &bytes, near))) {
+        atomic_fetch_add_explicit(&host->n_warning, 1, memory_order_relaxed);
+        host_log(host, SINTER_LOG_WARN, "the environment variable %.*s names no option%s%s%s",
+                 (int)(bytes < 200 ? bytes : 200), variable, *near ? "; did you mean " : "", near,
+                 *near ? "?" : "; `sinter options` lists them");
+    }
+    return SINTER_OK;
+}
+
 sinter_status sinter_host_create(const sinter_host_options *options, sinter_host **out,
                                  sinter_error *err)
 {
     sinter_host_options o = {0};
-    struct options settings;
     sinter_hooks hooks;
     sinter_host *host;
     if (!out)
@@ -361,7 +408,6 @@ sinter_status sinter_host_create(const sinter_host_options *options, sinter_host
         memcpy(&o, options, size);
     }
     TRY(hooks_merge(&hooks, o.hooks, err));
-    TRY(options_from_env(&settings, err));
     host = hooks.alloc(hooks.ctx, sizeof *host);
     if (!host)
         return host_no_memory(err, 1, sizeof *host, "the host");
@@ -374,9 +420,12 @@ sinter_status sinter_host_create(const sinter_host_options *options, sinter_host
     host->log = o.log;
     host->log_ctx = o.log_ctx;
     host->log_level = o.log_level;
-    host->options = settings;
-    *out = host;
-    return SINTER_OK;
+    const sinter_status status = take_env(host, err);
+    if (status == SINTER_OK)
+        *out = host;
+    else
+        sinter_host_free(host);
+    return status;
 }
 
 void sinter_host_free(sinter_host *host)
@@ -385,6 +434,8 @@ void sinter_host_free(sinter_host *host)
         return;
     pool_free(host->pool);
     assert(!GET(host->n_live)); /* an object made from the host still lives */
+    while (host->kept)
+        drop_kept(host);
     pthread_mutex_destroy(&host->lock);
     host->hooks.free(host->hooks.ctx, host);
 }
@@ -396,7 +447,11 @@ sinter_status sinter_host_set(sinter_host *host, const char *name, const char *v
         return FAIL(err, USAGE, "sinter_host_set: host, name and value must not be NULL");
     if (atomic_load_explicit(&host->frozen, memory_order_acquire))
         return FAIL(err, USAGE, "option %s: set it before the first model is opened", name);
-    return options_set(&host->options, name, value, err);
+    TRY(keep(host, value, &value, err));
+    const sinter_status status = options_set(&host->options, name, value, err);
+    if (status != SINTER_OK)
+        drop_kept(host);
+    return status;
 }
 
 void host_freeze_options(sinter_host *host)

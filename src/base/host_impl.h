@@ -8,13 +8,20 @@
 #include "base/host.h"
 #include "base/options.h"
 
+/* A text that lives as long as the host. */
+struct kept {
+    struct kept *next;
+    char text[];
+};
+
 struct sinter_host {
     sinter_hooks hooks; /* complete: every member is set */
     sinter_log_fn log;  /* NULL = silent */
     void *log_ctx;
     sinter_log_level log_level;
     struct options options;
-    atomic_bool frozen; /* a model exists: options stand */
+    struct kept *kept;    /* the options' texts */
+    atomic_bool frozen;   /* a model exists: options stand */
     pthread_mutex_t lock; /* of pool */
     struct pool *pool;
     _Atomic uint64_t bytes, bytes_max, n_alloc, n_live, n_warning;

@@ -1,5 +1,5 @@
-/* Options: the table of options.def as rows, parsing, the environment. The only getenv of the
- * library stands here. */
+/* Options: the table of options.def as rows, parsing, the environment. The only reading
+ * of the environment in the library stands here. */
 #include "base/options.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEF_TEXT_BOOL(def) #def
 #define DEF_TEXT_INT(def)  #def
@@ -32,7 +33,7 @@ static const struct {
 };
 
 #define FIELD(o, row, type) (*(type *)(void *)((char *)(o) + (row)->offset))
-enum { TEXT_BYTES = sizeof((struct options *)0)->disable };
+static const char env_prefix[] = "SINTER_";
 
 /* How the option is named in messages: "cpu-mask". */
 static const char *flag_name(const struct option_row *row, char *buf, size_t bytes)
@@ -93,10 +94,7 @@ static sinter_status set_row(struct options *o, const struct option_row *row, co
     case OPTION_INT:
         return set_int(row, &FIELD(o, row, int64_t), value, what, err);
     case OPTION_TEXT:
-        if (strlen(value) >= TEXT_BYTES)
-            return FAIL(err, LIMIT, "%s: %zu bytes, but at most %d are taken", what, strlen(value),
-                        TEXT_BYTES - 1);
-        memcpy(&FIELD(o, row, char), value, strlen(value) + 1);
+        FIELD(o, row, const char *) = value;
         return SINTER_OK;
     }
     return FAIL(err, INTERNAL, "%s: the option has no type", what);
@@ -111,16 +109,22 @@ void options_default(struct options *o)
     };
 }
 
+/* The environment's name of an option: "SINTER_CPU_MASK". */
+static void env_name(const struct option_row *row, char name[64])
+{
+    snprintf(name, 64, "%s%s", env_prefix, row->name);
+    for (char *c = name; *c; c++)
+        if (*c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 'a' + 'A');
+}
+
 sinter_status options_from_env(struct options *o, sinter_error *err)
 {
     options_default(o);
     for (const struct option_row *row = option_rows; row < option_rows + option_n_row; row++) {
         char name[64];
         const char *value;
-        snprintf(name, sizeof name, "SINTER_%s", row->name);
-        for (char *c = name; *c; c++)
-            if (*c >= 'a' && *c <= 'z')
-                *c = (char)(*c - 'a' + 'A');
+        env_name(row, name);
         value = getenv(name);
         if (value)
             TRY(set_row(o, row, value, name, err));
@@ -205,4 +209,30 @@ const char *options_nearest(const char *name, const char *const *candidates, int
         }
     }
     return nearest;
+}
+
+const char *options_env_unknown(size_t *at, size_t *bytes, char near[64])
+{
+    char known[sizeof option_rows / sizeof *option_rows][64], given[64];
+    const char *list[sizeof option_rows / sizeof *option_rows];
+    for (int i = 0; i < option_n_row; i++) {
+        env_name(option_rows + i, known[i]);
+        list[i] = known[i];
+    }
+    while (environ && environ[*at]) {
+        const char *variable = environ[(*at)++];
+        bool is_known = false;
+        if (strncmp(variable, env_prefix, sizeof env_prefix - 1))
+            continue;
+        *bytes = strcspn(variable, "=");
+        for (int i = 0; i < option_n_row; i++)
+            is_known |= strlen(list[i]) == *bytes && !memcmp(list[i], variable, *bytes);
+        if (is_known)
+            continue;
+        snprintf(given, sizeof given, "%.*s", (int)(*bytes < 63 ? *bytes : 63), variable);
+        const char *found = options_nearest(given, list, option_n_row);
+        snprintf(near, 64, "%s", found ? found : "");
+        return variable;
+    }
+    return NULL;
 }

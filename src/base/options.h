@@ -1,5 +1,6 @@
 /* The options of options.def as one struct: host_options(host)->threads. Order of precedence:
- * set by the program, then the environment (read once, in sinter_host_create), then the default. */
+ * set by the program, then the environment (read once, in sinter_host_create), then the default.
+ * A text is not copied here: it must live as long as the struct (the host keeps its own). */
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H
 
@@ -9,9 +10,9 @@ enum option_type { OPTION_BOOL, OPTION_INT, OPTION_TEXT };
 
 struct options {
 #define OPT(name, type, def, min, max, help) OPTION_FIELD_##type(name)
-#define OPTION_FIELD_BOOL(name) bool name;
-#define OPTION_FIELD_INT(name) int64_t name;
-#define OPTION_FIELD_TEXT(name) char name[256];
+#define OPTION_FIELD_BOOL(name)              bool name;
+#define OPTION_FIELD_INT(name)               int64_t name;
+#define OPTION_FIELD_TEXT(name)              const char *name;
 #include "base/options.def"
 #undef OPT
 #undef OPTION_FIELD_BOOL
@@ -33,6 +34,9 @@ extern const int option_n_row;
 void options_default(struct options *o);
 /* Reads SINTER_<NAME> for every row; a bad value is an error that names the variable. */
 CHECKED sinter_status options_from_env(struct options *o, sinter_error *err);
+/* The next variable of the environment that begins with SINTER_ and names no option, from *at on
+ * (0 at first), or NULL; *bytes of it are its name. near: the nearest variable, or "". */
+const char *options_env_unknown(size_t *at, size_t *bytes, char near[64]);
 /* `name` with dashes or underscores. Unknown: refused with the nearest name. */
 CHECKED sinter_status options_set(struct options *o, const char *name, const char *value,
                                   sinter_error *err);

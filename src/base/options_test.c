@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/options.h"
 
 static void test_rows(void **state)
@@ -29,7 +30,8 @@ static void test_rows(void **state)
             assert_memory_equal((char *)&o + row->offset, (char *)&def + row->offset, 8);
             break;
         case OPTION_TEXT:
-            assert_string_equal((char *)&o + row->offset, (char *)&def + row->offset);
+            assert_string_equal(*(const char **)((char *)&o + row->offset),
+                                *(const char **)((char *)&def + row->offset));
             break;
         }
         assert_true(strlen(row->help) > 10);
@@ -83,8 +85,6 @@ static void test_set(void **state)
     assert_true(o.strict);
     memset(big, 'a', sizeof big - 1);
     big[sizeof big - 1] = 0;
-    assert_int_equal(options_set(&o, "disable", big, &err), SINTER_E_LIMIT);
-    big[255] = 0;
     assert_int_equal(options_set(&o, "disable", big, &err), SINTER_OK);
     assert_string_equal(o.disable, big);
     assert_int_equal(options_set(&o, big, "1", &err), SINTER_E_USAGE);
@@ -107,6 +107,66 @@ static void test_env(void **state)
     unsetenv("SINTER_FUSION");
     assert_int_equal(options_from_env(&o, &err), SINTER_OK);
     assert_true(o.fusion);
+}
+
+/* How many variables name no option; *near: what is nearest to the last of them. */
+static int n_unknown(const char *last, char near[64])
+{
+    size_t at = 0, bytes;
+    const char *variable;
+    int n = 0;
+    while ((variable = options_env_unknown(&at, &bytes, near))) {
+        n++;
+        if (bytes == strlen(last) && !memcmp(variable, last, bytes))
+            return n;
+    }
+    return n ? -n : 0;
+}
+
+static void test_env_unknown(void **state)
+{
+    char near[64], name[300];
+    (void)state;
+    setenv("SINTER_THREADS", "1", 1);
+    assert_true(n_unknown("SINTER_THREADS", near) <= 0);
+    unsetenv("SINTER_THREADS");
+    setenv("SINTER_THREAD", "1", 1);
+    assert_true(n_unknown("SINTER_THREAD", near) > 0);
+    assert_string_equal(near, "SINTER_THREADS");
+    unsetenv("SINTER_THREAD");
+    setenv("SINTER_QUITE_UNLIKE_ANY", "", 1);
+    assert_true(n_unknown("SINTER_QUITE_UNLIKE_ANY", near) > 0);
+    assert_string_equal(near, "");
+    unsetenv("SINTER_QUITE_UNLIKE_ANY");
+    memset(name, 'A', sizeof name);
+    memcpy(name, "SINTER_", 7);
+    name[sizeof name - 1] = 0;
+    setenv(name, "x", 1);
+    assert_true(n_unknown(name, near) > 0);
+    unsetenv(name);
+    assert_true(n_unknown(name, near) <= 0);
+}
+
+/* The host keeps texts of its own, of any length, also those of the environment. */
+static void test_texts(void **state)
+{
+    static char big[100001];
+    char name[] = "a", second[] = "b,c";
+    sinter_host *host;
+    sinter_error err;
+    (void)state;
+    memset(big, 'x', sizeof big - 1);
+    setenv("SINTER_SKIP_KEY", big, 1);
+    assert_int_equal(sinter_host_create(NULL, &host, &err), SINTER_OK);
+    unsetenv("SINTER_SKIP_KEY");
+    assert_int_equal(sinter_host_set(host, "skip-tensor", name, &err), SINTER_OK);
+    assert_int_equal(sinter_host_set(host, "disable", second, &err), SINTER_OK);
+    assert_int_equal(sinter_host_set(host, "disabel", second, &err), SINTER_E_USAGE);
+    name[0] = second[0] = '!';
+    assert_string_equal(host_options(host)->skip_key, big);
+    assert_string_equal(host_options(host)->skip_tensor, "a");
+    assert_string_equal(host_options(host)->disable, "b,c");
+    sinter_host_free(host);
 }
 
 static void test_list(void **state)
@@ -139,8 +199,10 @@ static void test_nearest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_set),     cmocka_unit_test(test_env),
-        cmocka_unit_test(test_list), cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_set),
+        cmocka_unit_test(test_env),     cmocka_unit_test(test_list),
+        cmocka_unit_test(test_nearest), cmocka_unit_test(test_env_unknown),
+        cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

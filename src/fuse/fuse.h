@@ -165,6 +165,10 @@ struct fuse_options {
     const struct fuse_stats *stats; /* what set_enabled switched off; NULL: nothing */
 };
 
+/* Do the labels and needs that the options name exist? SINTER_E_USAGE names the nearest. */
+CHECKED sinter_status fuse_options_check(sinter_host *host, const struct fuse_table *t,
+                                         const struct fuse_options *options, sinter_error *err);
+
 /* Counters per variant. For one live graph: matched = groups taken; refused = the edges fit, but no
  * line took it (the last need that failed is in the note); lost = a member went to another row.
  * Only rows of two or more nodes have refused and lost. Per device: fuse/stats.h. */

@@ -114,3 +114,14 @@ sinter_status match_options(struct matcher *m, sinter_error *err)
         m->disabled[v] |= !fuse_stats_enabled(o->stats, v);
     return o->ignore_need && o->ignore_need[0] ? ignores(m, o->ignore_need, err) : SINTER_OK;
 }
+
+sinter_status fuse_options_check(sinter_host *host, const struct fuse_table *t,
+                                 const struct fuse_options *options, sinter_error *err)
+{
+    struct matcher m = {.host = host, .table = t, .options = options};
+    NEW(host, m.disabled, t->n_variant, err);
+    const sinter_status status = match_options(&m, err);
+    host_free(host, m.disabled);
+    host_free(host, m.ignore);
+    return status;
+}

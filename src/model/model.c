@@ -49,14 +49,12 @@ static sinter_status check_overrides(struct model *m, const char *list, const ch
 {
     while (*list) {
         size_t n = strcspn(list, ",");
-        char name[256];
-        snprintf(name, sizeof name, "%.*s", (int)n, list);
         bool found = false;
         for (int i = 0; i < m->n_skip; i++)
-            found |= strcmp(m->skip[i].name, name) == 0;
+            found |= strlen(m->skip[i].name) == n && memcmp(m->skip[i].name, list, n) == 0;
         if (n && !found)
-            TRY(host_warn(m->host, err, "%s: --%s names %s, which the file does not have",
-                          m->gguf->path, option, name));
+            TRY(host_warn(m->host, err, "%s: --%s names %.*s, which the file does not have",
+                          m->gguf->path, option, n < 256 ? (int)n : 256, list));
         list += n + (list[n] == ',');
     }
     return SINTER_OK;

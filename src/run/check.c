@@ -38,8 +38,10 @@ struct check {
     struct text_buf rows, names; /* the baseline as it is now */
     struct line *line;           /* the committed rows */
     int n_line;
-    char *file;   /* the committed baseline's text, cut into lines */
-    char *header; /* its universe */
+    char *file;                    /* the committed baseline's text, cut into lines */
+    char *header;                  /* its universe */
+    const char *const *model_file; /* in place of the dummies */
+    int n_model_file;
     int n_ok, n_all;
 };
 
@@ -66,6 +68,11 @@ static void verdict(struct check *k, bool ok, const char *model, const char *mod
 
 /* ---- Baseline ---------------------------------------------------------------------------------
  */
+
+static bool compares(const struct check *k)
+{
+    return k->o->baseline && !k->o->record;
+}
 
 static sinter_status read_baseline(struct check *k, sinter_error *err)
 {
@@ -95,10 +102,10 @@ static struct line *find_line(struct check *k, const char *text)
 static void count_row(struct check *k, const char *model, const char *label, const char *mode,
                       uint64_t count)
 {
-    char row[256];
+    char row[512];
     snprintf(row, sizeof row, "%s,%s,%s,%llu", model, label, mode, (unsigned long long)count);
     text_buf_printf(&k->rows, "%s\n", row);
-    if (k->o->record)
+    if (!compares(k))
         return;
     struct line *line = find_line(k, row);
     bool ok = line && !line->seen;
@@ -121,7 +128,7 @@ static bool left_out(const struct check *k, const char *row)
 {
     struct dummy_options o;
     char name[64];
-    if (!k->o->model || is_of(row, k->o->model))
+    if (k->n_model_file || !k->o->model || is_of(row, k->o->model))
         return false;
     for (int i = 0; dummy_small(i, &o, name); i++)
         if (is_of(row, name))
@@ -151,13 +158,27 @@ static void print_universe(struct check *k, const struct fuse_table *t, struct t
         text_buf_printf(b, " %s", modes[i].name);
 }
 
+/* The errors of a handle do not know its path. */
+static sinter_status write_baseline(struct check *k, const struct text_buf *b, sinter_error *err)
+{
+    sinter_error why;
+    int handle;
+    TRY(host_open(k->host, k->o->baseline, true, &handle, err));
+    sinter_status status = host_write(k->host, handle, b->text, b->bytes, &why);
+    const sinter_status closed = host_close(k->host, handle, status == SINTER_OK ? &why : NULL);
+    status = status == SINTER_OK ? closed : status;
+    return status == SINTER_OK ? status
+                               : status_fail(err, status, "%s: the baseline is not whole: %s",
+                                             k->o->baseline, why.message);
+}
+
 static sinter_status check_universe(struct check *k, const struct fuse_table *t, sinter_error *err)
 {
     struct text_buf b;
     text_buf_init(&b, k->host);
     print_universe(k, t, &b);
     sinter_status status = text_buf_end(&b, err);
-    if (status == SINTER_OK && !k->o->record) {
+    if (status == SINTER_OK && compares(k)) {
         bool ok = k->header && strcmp(k->header, b.text) == 0;
         k->n_all++;
         k->n_ok += ok;
@@ -166,15 +187,11 @@ static sinter_status check_universe(struct check *k, const struct fuse_table *t,
                             k->header ? k->header : "(none)", b.text);
     }
     if (status == SINTER_OK && k->o->record) {
-        int handle;
-        status = host_open(k->host, k->o->baseline, true, &handle, err);
-        if (status == SINTER_OK) {
-            text_buf_printf(&b, "\nmodel,label,mode,count\n");
-            text_buf_add(&b, k->rows.text ? k->rows.text : "", k->rows.bytes);
-            status = host_write(k->host, handle, b.text, b.bytes, err);
-            sinter_status closed = host_close(k->host, handle, status == SINTER_OK ? err : NULL);
-            status = status == SINTER_OK ? closed : status;
-        }
+        text_buf_printf(&b, "\nmodel,label,mode,count\n");
+        text_buf_add(&b, k->rows.text ? k->rows.text : "", k->rows.bytes);
+        status = text_buf_end(&b, err);
+        if (status == SINTER_OK)
+            status = write_baseline(k, &b, err);
     }
     text_buf_free(&b);
     return status;
@@ -338,24 +355,80 @@ static sinter_status try_model(struct check *k, const char *name, const char *pa
     return SINTER_OK;
 }
 
+/* A file's name in the baseline: no folder, no ".gguf", nothing that a row or the header cuts. */
+static void name_of(const char *path, char name[256])
+{
+    const char *base = strrchr(path, '/');
+    snprintf(name, 256, "%s", base ? base + 1 : path);
+    const size_t n = strlen(name);
+    if (n > 5 && strcmp(name + n - 5, ".gguf") == 0)
+        name[n - 5] = 0;
+    for (char *c = name; *c; c++)
+        *c = *c == ',' || *c == ';' || (unsigned char)*c <= ' ' ? '_' : *c;
+}
+
+static sinter_status check_files(struct check *k)
+{
+    char name[256];
+    for (int i = 0; i < k->n_model_file; i++) {
+        name_of(k->model_file[i], name);
+        text_buf_printf(&k->names, " %s", name);
+        TRY(try_model(k, name, k->model_file[i]));
+    }
+    return SINTER_OK;
+}
+
 static sinter_status check_dummies(struct check *k, sinter_error *err)
 {
     struct dummy_options o;
     char name[64], path[512];
-    bool found = false;
     for (int i = 0; dummy_small(i, &o, name); i++) {
         text_buf_printf(&k->names, " %s", name);
         if (k->o->model && strcmp(k->o->model, name) != 0)
             continue;
-        found = true;
         if (snprintf(path, sizeof path, "%s/%s.gguf", k->o->work, name) >= (int)sizeof path)
             return FAIL(err, USAGE, "the path of the folder '%s' is too long", k->o->work);
         TRY(dummy_write(k->host, &o, path, err));
         TRY(try_model(k, name, path));
     }
-    if (!found)
-        TRY(try_model(k, k->o->model, k->o->model));
     return SINTER_OK;
+}
+
+/* What is to run: dummies, or files. A name that is neither is refused before anything runs. */
+static sinter_status find_models(struct check *k, sinter_error *err)
+{
+    struct dummy_options o;
+    struct text_buf names;
+    char name[64];
+    int handle;
+    k->model_file = k->o->file;
+    k->n_model_file = k->o->n_file;
+    if (!k->o->model)
+        return SINTER_OK;
+    if (k->n_model_file)
+        return FAIL(err, USAGE, "give a model or files, not both");
+    for (int i = 0; dummy_small(i, &o, name); i++)
+        if (strcmp(k->o->model, name) == 0)
+            return SINTER_OK;
+    sinter_status status = host_open(k->host, k->o->model, false, &handle, err);
+    if (status == SINTER_OK) {
+        k->model_file = &k->o->model;
+        k->n_model_file = 1;
+        return host_close(k->host, handle, err);
+    }
+    if (status != SINTER_E_NOT_FOUND)
+        return status;
+    text_buf_init(&names, k->host);
+    for (int i = 0; dummy_small(i, &o, name); i++)
+        text_buf_printf(&names, "%s%s", i ? ", " : "", name);
+    status = text_buf_end(&names, err);
+    if (status == SINTER_OK)
+        status =
+            FAIL(err, NOT_FOUND,
+                 "there is no model '%.100s': no such file, and no such dummy; the dummies: %s",
+                 k->o->model, names.text);
+    text_buf_free(&names);
+    return status;
 }
 
 /* ---- All ----------------------------------------------------------------------------------------
@@ -363,22 +436,30 @@ static sinter_status check_dummies(struct check *k, sinter_error *err)
 
 static sinter_status check_all(struct check *k, sinter_error *err)
 {
+    const struct options *ho = host_options(k->host);
+    const struct fuse_options fuse = {true, ho->disable, ho->ignore_need, NULL};
     struct device *d;
-    if (!k->o->record)
+    TRY(find_models(k, err));
+    TRY(k->backend->open(k->host, &d, err));
+    sinter_status status = fuse_options_check(k->host, d->table, &fuse, err);
+    k->backend->close(d);
+    TRY(status);
+    if (compares(k))
         TRY(read_baseline(k, err));
-    TRY(check_dummies(k, err));
-    if (!k->o->record)
+    TRY(k->n_model_file ? check_files(k) : check_dummies(k, err));
+    if (compares(k))
         missing_rows(k);
     TRY(k->backend->open(k->host, &d, err));
-    sinter_status status = check_universe(k, d->table, err);
+    status = check_universe(k, d->table, err);
     k->backend->close(d);
     TRY(status);
     text_buf_printf(&k->out, "fusion: %d/%d\n", k->n_ok, k->n_all);
-    return k->n_ok == k->n_all ? SINTER_OK
-                               : FAIL(err, DATA,
-                                      "%d of %d fusion checks failed; if the change is meant, "
-                                      "`sinter fusion check --record` writes a new baseline",
-                                      k->n_all - k->n_ok, k->n_all);
+    return k->n_ok == k->n_all
+               ? SINTER_OK
+               : FAIL(err, DATA, "%d of %d fusion checks failed%s", k->n_all - k->n_ok, k->n_all,
+                      compares(k) ? "; if the change is meant, `sinter fusion check "
+                                    "--record` writes a new baseline"
+                                  : "");
 }
 
 sinter_status sinter_fusion_check(sinter_host *host, const sinter_fusion_check_options *options,
@@ -389,6 +470,10 @@ sinter_status sinter_fusion_check(sinter_host *host, const sinter_fusion_check_o
     sinter_error second;
     TRY(options_copy(&o, sizeof o, options, err));
     TRY(backend_find(o.backend ? o.backend : host_options(host)->backend, &k.backend, err));
+    if (o.record && !o.baseline)
+        return FAIL(err, USAGE, "name the baseline that is to be written");
+    if (o.n_file < 0 || (o.n_file && !o.file))
+        return FAIL(err, USAGE, "%d files to check, but no list of them", o.n_file);
     if (o.record && o.model)
         return FAIL(err, USAGE, "a baseline is recorded of all models, not of %s alone", o.model);
     text_buf_init(&k.out, host);

@@ -17,6 +17,9 @@ WORK = os.path.join(os.environ["SINTER_BINARY"], "cli_test.tmp")
 TINY = os.path.join(SOURCE, "tests", "golden", "tiny", "llama.gguf")
 USAGE, DATA, NOT_FOUND, DEVICE, MEMORY, IO = 2, 65, 66, 69, 71, 74
 results = []
+# What the tests are told is no option of the program's, which would say so each time.
+for name in [n for n in os.environ if n.startswith("SINTER_")]:
+    del os.environ[name]
 
 
 def work(name, data=None):
@@ -82,6 +85,12 @@ def help_cases():
         case(f"{verb} -h", run(verb, "-h"), out=lambda s: len(s.splitlines()) <= 40 and verb in s)
         case(f"{verb} --help", run(verb, "--help"), out=r"--threads N.*--backend")
         case(f"help {verb}", run("help", verb), out=f"sinter {verb}: ")
+    table = re.findall(r'^VERB\((\w+), "(.*)"\)$', open(os.path.join(
+        SOURCE, "tools", "sinter", "verbs.def"), encoding="utf-8").read(), re.M)
+    for name, listed in (("-h", run("-h")), ("--help", run("--help")), ("help", run("help"))):
+        case(f"verbs of {name}", listed,
+             out=lambda s: re.findall(r"^  (\w+) +(.*)$", s.split("\nexamples")[0], re.M) == table)
+    case("a switch in the help", run("options"), out=r"--fusion \[on\|off\] .*\(default on\)")
     case("options", run("options", "--json"),
          out=lambda s: {"--threads", "--strict"} <= {o["flag"] for o in json.loads(s)})
 
@@ -90,6 +99,8 @@ def usage_cases(model):
     case("bad verb", run("rnu"), USAGE, "no verb 'rnu'; did you mean run")
     case("far verb", run("xyzzyplugh"), USAGE, "sinter -h lists them")
     case("bad flag", run("run", model, "--tmep", "0"), USAGE, "did you mean --temp")
+    case("begins as one", run("run", model, "--temperature", "0"), USAGE, "did you mean --temp")
+    case("begun only", run("plan", model, "--cache-ty", "f16"), USAGE, "did you mean --cache-type")
     case("bad short flag", run("bench", "-cktt", "f16"), USAGE, "did you mean -ctk")
     case("bad library flag", run("run", model, "--bakend", "cpu"), USAGE, "did you mean --backend")
     case("far flag", run("run", model, "--qqqqqqqqqqqq"), USAGE, "run --help lists them")
@@ -115,6 +126,133 @@ def usage_cases(model):
     case("no dummy name", run("dummy", "-o", work("x.gguf")), USAGE, "--list")
     case("bad fusion part", run("fusion", "explian", model), USAGE, "did you mean explain")
     case("no dummy", run("dummy", "llama-f23", "-o", work("x.gguf")), NOT_FOUND, "llama-f32")
+
+
+def switch_cases(model):
+    """on or off behind a switch is its value, or refused: never a word of the prompt."""
+    raw = ("run", model, "--raw", "-n", "8", "--temp", "0", "--ignore-eos", "-v")
+    fused = run(*raw, "the rain")
+    results.append(fused.returncode == 0)
+    prompt = re.search(rb"cached 0, new \d+", fused.stderr)[0].decode()
+    for word in ("on", "off", "true", "false", "yes", "no", "1", "0"):
+        case(f"--fusion {word}", run(*raw, "--fusion", word, "the rain"), 0, prompt)
+        case(f"--raw {word}", run("run", model, "-n", "1", "--raw", word), USAGE,
+             f"--raw takes no value, and '{word}'")
+    case("--fusion=off", run(*raw, "--fusion=off", "the rain"), 0, prompt)
+    case("--fusion, then a text", run(*raw, "--fusion", "the rain"), 0, prompt)
+    case("switched off", run("plan", model, "--steps", "--fusion", "off"),
+         out=lambda s: "RMS_NORM" in s and "RMS_NORM+MUL" not in s)
+    case("switched on", run("plan", model, "--steps", "--fusion", "on"), out=r"RMS_NORM\+MUL")
+    case("strict on", run("plan", model, "-c", "100000", "--strict", "on"), 78, "trained")
+    case("strict off", run("plan", model, "-c", "100000", "--strict", "off"), 0, "trained")
+    case("--no-fusion off", run(*raw, "--no-fusion", "off"), USAGE, "--no-fusion takes no value")
+    case("--no-fusion=off", run(*raw, "--no-fusion=off"), USAGE, "--fusion off does")
+    case("-v 1", run("run", model, "-v", "1"), USAGE, "-v takes no value")
+    case("a word before", run("run", model, "-n", "1", "on", "--raw"))
+    case("a word after --", run("run", model, "-n", "1", "--raw", "--", "on"))
+    case("--think maybe", run("run", model, "--think", "maybe"), USAGE, r"on\|off")
+    case("think alone", run("run", model, "--think"), USAGE, r"needs a value \(on\|off\)")
+
+
+def environment_cases(model):
+    def with_env(*args, **more):
+        return run(*args, env={**os.environ, **more})
+
+    line = "names no option; did you mean SINTER_"
+    for form in ([], ["--json"]):
+        plain = case("no variable", run("plan", model, *form))
+        for name, near in (("SINTER_THRAEDS", "THREADS"), ("SINTER_BACKENDS", "BACKEND"),
+                           ("SINTER_CPUMASK", "CPU_MASK")):
+            done = case(name, with_env("plan", model, *form, **{name: "1"}), 0,
+                        f"warning: the environment variable {name} {line}{near}")
+            results.append(done.stderr.count(name.encode()) == 1 and done.stdout == plain.stdout)
+    case("far variable", with_env("plan", model, SINTER_QQQQQQQQ="1"), 0, "`sinter options` lists")
+    case("no error with --strict", with_env("plan", model, "--strict", SINTER_THRAEDS="1"), 0, line)
+    case("counted", with_env("run", model, "--raw", "-n", "1", "-v", "x", SINTER_THRAEDS="1"), 0,
+         "warnings 1\n")
+    done = case("quiet", with_env("plan", model, "-q", SINTER_THRAEDS="1"))
+    results.append(done.stderr == b"")
+    case("a value of a variable", with_env("plan", model, SINTER_THREADS="many"), USAGE,
+         "SINTER_THREADS.*whole number")
+    done = case("a good variable", with_env("plan", model, SINTER_THREADS="1"))
+    results.append(done.stderr == b"")
+
+
+def long_cases(model):
+    """Lists of names have no limit."""
+    extra = work("extra.gguf")
+    names = ",".join(f"blk.{i}.name_of_a_tensor.weight" for i in range(400))
+    long = "n" * 3000
+    patched("extra.gguf", (b"rope_freqs.weight", b"rope_freqz.weight"), source="optional.gguf")
+    for first, last in (("", ",rope_freqz.weight"), ("rope_freqz.weight,", "")):
+        for option in ("--skip-tensor", "--skip-tensor="):
+            given = f"{first}{names}{last}"
+            args = [option + given] if option[-1] == "=" else [option, given]
+            done = case("400 tensors left out", run("inspect", extra, *args), 0,
+                        r"blk\.399\.name_of_a_tensor\.weight, which the file does not have")
+            results.append(done.stderr.count(b"does not have") == 400)
+    case("a long name", run("inspect", extra, "--skip-tensor", f"{long},rope_freqz.weight"), 0,
+         "names n{200}")
+    case("one too few", run("inspect", extra, "--skip-tensor", names), DATA, "rope_freqz")
+    keys = ",".join(f"general.key_{i}" for i in range(400))
+    done = case("400 keys", run("inspect", model, "--skip-key", keys), 0, "general.key_399, which")
+    results.append(done.stderr.count(b"does not have") == 400)
+    case("a long list in the environment", run("inspect", extra, env={
+        **os.environ, "SINTER_SKIP_TENSOR": names + ",rope_freqz.weight"}), 0, "name_of_a_tensor")
+    case("a long label", run("run", model, "--disable", long, "x"), USAGE, "there is no fusion nnn")
+
+
+def fusion_cases(model):
+    """Outside of the source tree, models and labels are looked at before the baseline."""
+    def check(*args, **more):
+        return run("fusion", "check", *args, cwd=WORK, **more)
+
+    folder = work("models")
+    os.mkdir(folder)
+    shutil.copy(model, os.path.join(folder, "b c.gguf"))
+    shutil.copy(model, os.path.join(folder, "a.gguf"))
+    counts = work("counts.csv")
+    tree = os.path.join(SOURCE, "tests", "fusion", "cpu.csv")
+    case("unknown model", check("--model", "nosuch"), NOT_FOUND,
+         "no model 'nosuch'.*llama-mixed, llama-f32.*gemma3-f32")
+    case("unknown model, baseline", check("--model", "nosuch", "--baseline", tree), NOT_FOUND,
+         "no model 'nosuch'")
+    case("no baseline", check("--model", "llama-f32"), NOT_FOUND, "source tree.*--baseline")
+    case("unknown label", check("--model", "llama-f32", "--baseline", tree, "--disable",
+                                "MATMUL*2+SILU+MULL"), USAGE, r"did you mean MATMUL\*2\+SILU\+MUL;",
+         out="^$")
+    case("unknown need", check("--ignore-need", "MATMUL+ADD.nothing:Y"), USAGE, "has no need")
+    case("full disk", check("--record", "--models", folder, "--baseline", "/dev/full"), IO,
+         "/dev/full: .*No space left")
+    case("files", check("--models", folder), 0, "no --baseline", out="^fusion: 30/30\n$")
+    case("one file", check("--model", model), 0, "no --baseline", out="^fusion: 15/15\n$")
+    case("record without a name", check("--models", folder, "--record"), USAGE, "--baseline")
+    case("record", check("--models", folder, "--record", "--baseline", counts))
+    with open(counts, encoding="utf-8") as f:
+        text = f.read()
+    results.append("; models a b_c; labels " in text and "\nb_c,MATMUL+ADD,chunk," in text)
+    case("compared", check("--models", folder, "--baseline", counts), out=r"^fusion: (\d+)/\1\n$")
+    case("a fusion lost",
+         check("--models", folder, "--baseline", counts, "--disable", "MATMUL+ADD"),
+         1, "failed", out="did not happen: a,MATMUL.ADD,chunk")
+    os.remove(os.path.join(folder, "a.gguf"))
+    case("a file gone", check("--models", folder, "--baseline", counts), 1, "failed",
+         out="universe changed.*did not happen: a,|did not happen: a,.*universe changed")
+    work(os.path.join("models", "broken.gguf"), b"GGUF")
+    case("a broken file", check("--models", folder), 1, "1 of 16 fusion checks failed\n$",
+         out=r"FAIL broken: .*fusion: 15/16")
+    case("a file for a folder", check("--models", model), USAGE, "takes a folder of .gguf files")
+    case("a folder for a file", check("--model", folder), USAGE, "is a folder; --models")
+    case("no folder", check("--models", work("nowhere")), NOT_FOUND, "no such folder")
+    os.mkdir(work("bare"))
+    case("empty folder", check("--models", work("bare")), NOT_FOUND, "holds no .gguf file")
+    case("both", check("--models", folder, "--model", model), USAGE, "not both")
+    case("no --models", check("--models"), USAGE, r"needs a value \(FOLDER\)")
+    case("no JSON", check("--model", model, "--json"), USAGE, "no --json")
+    case("the dummies", check("--list"), out="^llama-mixed\nllama-f32\n")
+    for option in (["--record"], ["--list"], ["--baseline", "x"], ["--models", "x"]):
+        case("option of check", run("fusion", "explain", model, *option), USAGE,
+             f"{option[0]} belongs to sinter fusion check")
 
 
 def file_cases(model):
@@ -347,6 +485,7 @@ def run_cases(model):
               "--min-p", "0", "the")
     draws = [run(*seeded, "--seed", s).stdout for s in ("7", "7", "8")]
     results.append(draws[0] == draws[1] != draws[2])
+    case("seed -1", run(*seeded, "--seed", "-1", "-v"), 0, r"seed [1-9]")
     text = run(*seeded, "--seed", "7", "--json")
     word = json.loads(text.stdout)["text"][2:5]
     case("stop", run(*seeded, "--seed", "7", "--json", "--stop", word),
@@ -391,7 +530,11 @@ def main():
     patched("plain.gguf", (b"tokenizer.chat_template", b"tokenizer.chat_templatX"))
     help_cases()
     usage_cases(model)
+    switch_cases(model)
+    environment_cases(model)
     file_cases(model)
+    long_cases(model)
+    fusion_cases(model)
     context_cases(model)
     template_cases(model)
     output_cases(model)

@@ -12,6 +12,9 @@ PROGRAM = os.environ["SINTER_PROGRAM"]
 WORK = os.path.join(os.environ["SINTER_BINARY"], "terminal_test.tmp")
 MODEL = os.path.join(WORK, "model.gguf")
 results = []
+# What the tests are told is no option of the program's, which would say so each time.
+for name in [n for n in os.environ if n.startswith("SINTER_")]:
+    del os.environ[name]
 
 
 class Terminal:
@@ -111,12 +114,33 @@ def interrupts():
     check("one answer", t.end() == 130, t)
 
 
+def unfinished():
+    """Ctrl-D inside a text of several lines: said, and the conversation goes on."""
+    t = Terminal("run", MODEL, "-n", "2", "--temp", "0")
+    t.wait(">>> ")
+    for first, how in (('"""one', '""" ends it'), ('"""', '""" ends it'), ("one\\", "ends it")):
+        t.send(first + "\n")
+        t.wait(r"\.\.\. ")
+        t.send("two")
+        t.send("\n" if first[0] == '"' else "\\\n")
+        t.wait(r"\.\.\. ")
+        t.send("\x04")
+        said = t.wait(r"\(not sent: the text was not finished; .*" + how)
+        check(f"Ctrl-D after {first}", said, t)
+        check("goes on", t.wait(">>> "), t)
+    t.send("the rain\n")
+    check("answers", t.wait("the rain\r\n.*>>> "), t)
+    t.send("\x04")
+    check("Ctrl-D ends", t.end() == 0, t)
+
+
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     assert os.spawnv(os.P_WAIT, PROGRAM, [PROGRAM, "dummy", "llama-f32", "-o", MODEL]) == 0
     conversation()
     interrupts()
+    unfinished()
     print(f"terminal: {sum(results)}/{len(results)}")
     shutil.rmtree(WORK)
     return 0 if all(results) else 1

@@ -52,8 +52,24 @@ def run(folder, command):
             for order in (texts, texts[::-1])]
 
 
+def verbs():
+    """(row of README.md that must be there, is it?) of each verb, as verbs.def has it."""
+    with open(os.path.join(SOURCE, "tools", "sinter", "verbs.def"), encoding="utf-8") as f:
+        table = re.findall(r'^VERB\((\w+), "(.*)"\)$', f.read(), re.M)
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as f:
+        rows = [line for line in f.read().split("\n") if line.startswith("| `sinter ")]
+    wanted = [f"| `sinter {name}` | {text} |" for name, text in table]
+    return [(row, row in wanted and row in rows) for row in {**dict.fromkeys(wanted),
+                                                            **dict.fromkeys(rows)}]
+
+
 def main(real):
     n_ok = n_all = n_skipped = 0
+    for row, good in [] if real else verbs():
+        n_all += 1
+        n_ok += good
+        if not good:
+            print(f"README.md and tools/sinter/verbs.def do not agree: {row}")
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(os.path.abspath(MODELS), os.path.join(folder, "models"))
         for at, command, expected in examples():

@@ -6,6 +6,8 @@ import tempfile
 
 PROGRAM = os.environ["SINTER_PROGRAM"]
 SOURCE = os.environ["SINTER_SOURCE"]
+for name in [n for n in os.environ if n.startswith("SINTER_")]:
+    del os.environ[name]
 
 
 def run(*args):
@@ -33,11 +35,12 @@ def main():
         expect("label off", run(*check, "--disable", "MATMUL*3"), 1, out="did not happen")
         expect("need ignored", run(*check, "--ignore-need", "MATMUL+ADD.same_row:Y,R"), 0,
                out="fusion: ")
-        expect("no such label", run(*check, "--disable", "MATMUL*9"), 1, out="there is no fusion")
+        expect("no such label", run(*check, "--disable", "MATMUL*9"), 2, err="there is no fusion")
         expect("no backend", run(*check, "--backend", "abacus"), 69, out="SKIPPED")
         expect("no baseline", run(*check, "--baseline", folder + "/none.csv"), 66)
-        expect("no model", run("fusion", "check", "--model", folder + "/none.gguf"), 1, out="FAIL")
-        names = run("fusion", "check", "--models")
+        expect("no model", run("fusion", "check", "--model", folder + "/none.gguf"), 66,
+               err="llama-f32")
+        names = run("fusion", "check", "--list")
         expect("models", names, 0, out="llama-f32\n")
         expect("no such part", run("fusion", "chek"), 2, err="check")
         left = os.listdir(folder)

@@ -303,13 +303,30 @@ static bool read_block(struct lines *l, struct text *text, bool *interrupted)
     return more;
 }
 
-/* One message, of one line or more. */
+/* Ctrl-D inside a text of several lines drops it, in words, and ends nothing. */
+static bool drop_unfinished(struct lines *l, struct text *text, bool is_block)
+{
+    if (text->failed)
+        return false;
+    fprintf(stderr, "(not sent: the text was not finished; %s)\n",
+            is_block ? "a line that ends with \"\"\" ends it"
+                     : "a line without \\ at its end ends it");
+    if (text->n)
+        lines_remember(l, text->v);
+    text->n = 0;
+    return true;
+}
+
+/* One message, of one line or more; of none where it was not finished. */
 static bool read_message(struct lines *l, struct text *text, bool *interrupted)
 {
     struct text line = {0};
-    bool more = lines_read(l, ">>> ", text, interrupted);
-    if (more && !*interrupted && text->n >= 3 && !memcmp(text->v, "\"\"\"", 3))
+    bool more = lines_read(l, ">>> ", text, interrupted), is_block = false;
+    const bool any = more;
+    if (more && !*interrupted && text->n >= 3 && !memcmp(text->v, "\"\"\"", 3)) {
+        is_block = true;
         more = read_block(l, text, interrupted);
+    }
     while (more && !*interrupted && goes_on(text)) {
         text->v[text->n - 1] = '\n';
         more = lines_read(l, "... ", &line, interrupted);
@@ -317,6 +334,8 @@ static bool read_message(struct lines *l, struct text *text, bool *interrupted)
             text_add(text, line.v, line.n);
     }
     text_free(&line);
+    if (any && !more && !*interrupted)
+        return drop_unfinished(l, text, is_block);
     return more;
 }
 
@@ -341,7 +360,7 @@ static sinter_status talk(struct chat *c, struct lines *l, struct text *text)
         interrupt_clear();
         text->n = 0;
         if (!read_message(l, text, &interrupted) && !interrupted)
-            return SINTER_OK;
+            return text->failed ? FAIL(c->t, MEMORY, "out of memory for the text") : SINTER_OK;
         if (interrupted && ++n_interrupt > 1)
             return FAIL(c->t, CANCELLED, "interrupted");
         if (interrupted)

@@ -18,7 +18,8 @@ static const struct opt opts[] = {
     {"type", NULL, OPT_WORD, AT(type), "q4_0|q8_0|bf16", NULL, 0, 0,
      "with --like: its weights (q4_0)"},
     {"seed", "s", OPT_INT, AT(seed), "N", "1", 0, 9007199254740992.0, "of the weights"},
-    {"output", "o", OPT_TEXT, AT(out), "FILE", NULL, 0, 0, "the file to write"},
+    {"output", "o", OPT_TEXT, AT(out), "FILE", NULL, 0, 0,
+     "the .gguf file to write (must be given)"},
     {"list", NULL, OPT_FLAG, AT(list), NULL, NULL, 0, 0, "list the names"},
     OPT_JSON(struct dummy_args),
     OPT_END};

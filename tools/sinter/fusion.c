@@ -8,11 +8,14 @@
 
 #define AT(member) offsetof(struct fusion_args, member)
 static const struct opt opts[] = {
-    OPT_MODEL(struct fusion_args),
+    {"model", "m", OPT_TEXT, AT(model), "FILE", NULL, 0, 0,
+     "the model, a .gguf file; check: or the name of a dummy"},
+    {"models", NULL, OPT_TEXT, AT(models), "FOLDER", NULL, 0, 0,
+     "check: every .gguf file of a folder, not the dummies"},
+    {"list", NULL, OPT_FLAG, AT(list), NULL, NULL, 0, 0, "check: list the dummies it runs"},
     {"baseline", NULL, OPT_TEXT, AT(baseline), "FILE", NULL, 0, 0,
-     "check: the counts that must come out (tests/fusion/BACKEND.csv)"},
+     "check: counts that must come out (tests/fusion/BACKEND.csv)"},
     {"record", NULL, OPT_FLAG, AT(record), NULL, NULL, 0, 0, "check: write the baseline"},
-    {"models", NULL, OPT_FLAG, AT(models), NULL, NULL, 0, 0, "check: list the models it runs"},
     {"work", NULL, OPT_TEXT, AT(work), "FOLDER", NULL, 0, 0,
      "check: folder for the dummies (one in $TMPDIR)"},
     OPT_JSON(struct fusion_args),
@@ -52,6 +55,22 @@ static sinter_status list_of_dummy(struct tool *t)
     return status;
 }
 
+/* What only check reads would be lost without a word. */
+static sinter_status no_check_options(struct tool *t, const char *part)
+{
+    const struct fusion_args *a = t->args;
+    const char *name = a->baseline ? "--baseline"
+                       : a->record ? "--record"
+                       : a->models ? "--models"
+                       : a->list   ? "--list"
+                       : a->work   ? "--work"
+                                   : NULL;
+    if (name)
+        return FAIL(t, USAGE, "%s belongs to sinter fusion check; fusion %s does not take it", name,
+                    part);
+    return SINTER_OK;
+}
+
 static sinter_status run(struct tool *t)
 {
     static const char *const part[] = {"list", "explain", "check"};
@@ -61,6 +80,8 @@ static sinter_status run(struct tool *t)
         memmove(t->arg, t->arg + 1, (size_t)--t->n_arg * sizeof *t->arg);
     if (!strcmp(name, "check"))
         return fusion_check(t);
+    if (!strcmp(name, "list") || !strcmp(name, "explain"))
+        TRY(no_check_options(t, name));
     if (!strcmp(name, "list") && !a->model && !t->n_arg)
         return list_of_dummy(t);
     if (!strcmp(name, "list") || !strcmp(name, "explain")) {
@@ -77,7 +98,9 @@ const struct verb verb_fusion = {.usage = "list | explain MODEL | check",
                                  .examples = "  sinter fusion list\n"
                                              "  sinter fusion explain model.gguf\n"
                                              "  sinter fusion check --baseline "
-                                             "tests/fusion/cpu.csv\n",
+                                             "tests/fusion/cpu.csv\n"
+                                             "  sinter fusion check --models models "
+                                             "--baseline models.csv --record\n",
                                  .opt = opts,
                                  .args_bytes = sizeof(struct fusion_args),
                                  .run = run};

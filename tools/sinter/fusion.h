@@ -6,8 +6,8 @@
 
 struct fusion_args {
     const char *model;
-    const char *baseline, *work; /* check */
-    bool json, record, models;
+    const char *baseline, *work, *models; /* check */
+    bool json, record, list;
 };
 
 CHECKED sinter_status fusion_check(struct tool *t);

@@ -20,7 +20,7 @@ static const struct opt opts[] = {
     {"no-bos", NULL, OPT_FLAG, AT(no_bos), NULL, NULL, 0, 0,
      "without the tokens that the model wants around a text"},
     {"ubatch-size", "ub", OPT_INT, AT(chunk), "N", "0", 0, 65536,
-     "tokens of a step; 0 = what fits"},
+     "most tokens computed at once; 0 = what fits"},
     OPT_THREADS,
     OPT_CACHE_TYPES(struct logits_args),
     {"output", "o", OPT_TEXT, AT(out), "FILE", NULL, 0, 0,

@@ -42,6 +42,11 @@ const char *nearest(const char *name, const char *const *list, int n)
             found = list[i];
         }
     }
+    for (int i = 0; !found && i < n; i++) { /* --temperature, --ctx: one begins as the other */
+        const size_t n_mine = strlen(list[i]), shorter = n_mine < length ? n_mine : length;
+        if (shorter >= 5 && !memcmp(name, list[i], shorter))
+            found = list[i];
+    }
     return found;
 }
 
@@ -231,22 +236,50 @@ static sinter_status unknown(struct tool *t, const char *flag, size_t n)
                 t->row->name);
 }
 
+static bool is_on_or_off(const char *text)
+{
+    static const char *const words[] = {"on", "off", "true", "false", "yes", "no", "1", "0"};
+    for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
+        if (!strcmp(text, words[i]))
+            return true;
+    return false;
+}
+
+/* "on" behind a flag that takes no value would be taken as a word of the prompt. */
+static sinter_status no_value(struct tool *t, const char *flag, size_t n, const char *next)
+{
+    if (is_on_or_off(next))
+        return FAIL(t, USAGE,
+                    "%.*s takes no value, and '%s' behind it may be meant as one; leave it out, or "
+                    "write a text '%s' before %.*s",
+                    (int)n, flag, next, next, (int)n, flag);
+    return SINTER_OK;
+}
+
 /* An option of the library: --name VALUE, --name=VALUE; a switch also bare and as --no-name. */
 static sinter_status host_flag(struct tool *t, const char *flag, size_t n, const char *value,
                                const char *next, bool *took_next)
 {
     sinter_option row;
     if (n > 2 && flag[1] == '-' && host_option(flag + 2, n - 2, &row)) {
-        if (value || !*row.value)
-            return set_host(t, row.name, value ? value : "on");
+        if (value)
+            return set_host(t, row.name, value);
+        if (!*row.value) {
+            *took_next = is_on_or_off(next);
+            return set_host(t, row.name, *took_next ? next : "on");
+        }
         if (!next)
             return FAIL(t, USAGE, "%s needs a value (%s)", flag, row.value);
         *took_next = true;
         return set_host(t, row.name, next);
     }
-    if (n > 5 && !memcmp(flag, "--no-", 5) && host_option(flag + 5, n - 5, &row) && !*row.value &&
-        !value)
+    if (n > 5 && !memcmp(flag, "--no-", 5) && host_option(flag + 5, n - 5, &row) && !*row.value) {
+        if (value)
+            return FAIL(t, USAGE, "%.*s takes no value; --%.*s %s does", (int)n, flag, (int)n - 5,
+                        flag + 5, value);
+        TRY(no_value(t, flag, n, next));
         return set_host(t, row.name, "off");
+    }
     return unknown(t, flag, n);
 }
 
@@ -257,11 +290,13 @@ static sinter_status one_flag(struct tool *t, const char *flag, const char *next
     const struct opt *o = find_opt(t, flag, n);
     value += value != NULL;
     if (!o && common(t, flag))
-        return SINTER_OK;
+        return no_value(t, flag, n, next);
     if (!o)
         return host_flag(t, flag, n, value, next, took_next);
     if (o->type == OPT_FLAG && value)
         return FAIL(t, USAGE, "%.*s takes no value", (int)n, flag);
+    if (o->type == OPT_FLAG)
+        TRY(no_value(t, flag, n, next));
     if (o->type != OPT_FLAG && !value) {
         if (!next)
             return FAIL(t, USAGE, "%s needs a value (%s)", flag, o->value);
@@ -303,7 +338,7 @@ static void print_row(struct tool *t, const char *flag, const char *value, const
 {
     int n = (int)(strlen(flag) + strlen(value) + 1);
     out_printf(t, "  %s %s%*s%s", flag, value, n < 35 ? 35 - n : 1, "", help);
-    out_printf(t, def && *def ? " (%s)\n" : "\n", def);
+    out_printf(t, def && *def ? " (default %s)\n" : "\n", def);
 }
 
 void opt_print_program(struct tool *t)
@@ -334,7 +369,7 @@ void opt_print_host(struct tool *t, bool json)
         for (char *c = flag; *c; c++)
             *c = *c == '_' ? '-' : *c;
         if (!json) {
-            print_row(t, flag, o.value, o.help, o.def);
+            print_row(t, flag, *o.value ? o.value : "[on|off]", o.help, o.def);
             continue;
         }
         out_printf(t, i ? ",\n {\"flag\":" : "{\"flag\":");
@@ -354,8 +389,8 @@ void opt_print_host(struct tool *t, bool json)
 void opt_print_verb(struct tool *t, const struct verb_row *row, bool all)
 {
     const struct verb *v = row->verb;
-    out_printf(t, "sinter %s: %s\n\nusage: sinter %s [OPTIONS] %s\n\n", row->name, row->help,
-               row->name, v->usage);
+    out_printf(t, "sinter %s: %s\n\nusage: sinter %s [OPTIONS]%s%s\n\n", row->name, row->help,
+               row->name, *v->usage ? " " : "", v->usage);
     for (const struct opt *o = v->opt; o->name; o++) {
         char flag[80];
         snprintf(flag, sizeof flag, "%s%s%s--%s", o->brief ? "-" : "", o->brief ? o->brief : "",
@@ -365,11 +400,14 @@ void opt_print_verb(struct tool *t, const struct verb_row *row, bool all)
     print_row(t, "-v, --verbose", "", "say more on stderr; again: still more", NULL);
     print_row(t, "-q, --quiet", "", "errors only", NULL);
     if (all) {
-        out_printf(t, "\noptions of every verb (--no-NAME turns a switch off; the environment\n"
-                      "variable SINTER_NAME gives another default):\n");
+        out_printf(t,
+                   "\noptions of every verb (--NAME alone turns a switch on, --no-NAME off; the\n"
+                   "environment variable SINTER_NAME, as in SINTER_CPU_MASK, gives another\n"
+                   "default):\n");
         opt_print_host(t, false);
     } else {
-        out_printf(t, "  --help%*sthese, and the options that every verb takes\n", 30, "");
+        print_row(t, "-h, --help", "", "these; --help: and the options that every verb takes",
+                  NULL);
     }
     if (v->examples)
         out_printf(t, "\nexamples:\n%s", v->examples);

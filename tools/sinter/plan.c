@@ -10,7 +10,8 @@ struct plan_args {
 static const struct opt opts[] = {
     OPT_MODEL(struct plan_args),
     OPT_CTX(struct plan_args),
-    {"ubatch-size", "ub", OPT_INT, AT(chunk), "N", "512", 1, 65536, "most tokens of a step"},
+    {"ubatch-size", "ub", OPT_INT, AT(chunk), "N", "512", 1, 65536,
+     "most tokens computed at once (a step)"},
     {"parallel", "np", OPT_INT, AT(n_session), "N", "1", 1, 1024, "sessions at once"},
     OPT_CACHE_TYPES(struct plan_args),
     OPT_THREADS,

@@ -90,7 +90,7 @@ struct opt {
     }
 #define OPT_THREADS                                                                                \
     {                                                                                              \
-        "threads", "t", OPT_HOST, 0, "N", NULL, 0, 0, "threads to compute with"                    \
+        "threads", "t", OPT_HOST, 0, "N", NULL, 0, 0, "threads; 0 = the physical cores (default)"  \
     }
 #define OPT_JSON(args)                                                                             \
     {                                                                                              \
@@ -105,7 +105,7 @@ struct opt {
 #define OPT_CTX(args)                                                                              \
     {                                                                                              \
         "ctx-size", "c", OPT_INT, offsetof(args, ctx), "N", "0", 0, 1 << 24,                       \
-            "tokens of context; 0 = what the model has, at most 4096"                              \
+            "tokens of context; 0 = the model's, at most 4096"                                     \
     }
 #define OPT_CACHE_TYPES(args)                                                                      \
     {"cache-type-k", "ctk", OPT_WORD, offsetof(args, type_k), "f32|f16|q8_0",                      \
