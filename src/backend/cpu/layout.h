@@ -1,17 +1,28 @@
+/* clang-format off */
 /* The packed layout of matrices: groups of 32 rows, one forward stream per group.
  *
  * INT8 formats. A group is a run of superblocks (32 columns, of K formats 256), each a header of
  * scales and then its blocks of 32 columns; all bytes of the file and no more, every part a
- * multiple of 64 bytes. Arrays below are [32 rows]: header   D:   d f16                     DM:  d
- * f16, m f16 K:   d f16, dmin f16, 12 planes of one byte: byte i of the file's packed scales K16: d
- * f16 block    K16: int8 scale of columns 0..15, int8 scale of columns 16..31 high bits, if a code
- * has more than 4 and less than 8: 5: [32 rows][4]: bit g of byte i is bit 4 of column 4 g + i 6:
- * [2][32 rows][4]: bits 2 g, 2 g + 1 of byte i of half h are bits 4, 5 of column 16 h + 4 g + i low
- * bits: [4][32 rows][4]: byte i of part j is column 4 j + i (low nibble) and column 16 + 4 j + i
- * (high nibble);  8-bit codes: [8][32 rows][4], byte i of part j is column 4 j + i So 64 bytes are
- * four columns of 16 rows: what one integer product of AVX-512 takes.
+ * multiple of 64 bytes. Arrays below are [32 rows]:
+ *
+ *   header, by scales
+ *     D     d f16
+ *     DM    d f16, m f16
+ *     K     d f16, dmin f16, 12 planes of one byte: byte i of the file's packed scales
+ *     K16   d f16
+ *   block, in this order
+ *     K16 only        int8 scale of columns 0..15, int8 scale of columns 16..31
+ *     high bits of 5  [32 rows][4]: bit g of byte i is bit 4 of column 4 g + i
+ *     high bits of 6  [2][32 rows][4]: bits 2 g, 2 g + 1 of byte i of half h are bits 4, 5 of
+ *                     column 16 h + 4 g + i
+ *     low bits        [4][32 rows][4]: byte i of part j is column 4 j + i (low nibble) and column
+ *                     16 + 4 j + i (high nibble)
+ *     8-bit codes     [8][32 rows][4]: byte i of part j is column 4 j + i
+ *
+ * So 64 bytes are four columns of 16 rows: what one integer product of AVX-512 takes.
  *
  * Float formats: [column][32 rows], as the file's type. Rows past the matrix are zero. */
+/* clang-format on */
 #ifndef CPU_LAYOUT_H
 #define CPU_LAYOUT_H
 
