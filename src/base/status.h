@@ -13,6 +13,8 @@
 #include "sinter.h"
 
 #define CHECKED __attribute__((warn_unused_result))
+/* A parameter that the type of a function asks for. */
+#define UNUSED __attribute__((unused))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* Fills err (may be NULL) and returns status. Never allocates. */

@@ -3,15 +3,10 @@
 
 #include <string.h>
 
-static bool is(const struct jstr *s, const char *name)
-{
-    return s->bytes == strlen(name) && !memcmp(s->text, name, s->bytes);
-}
-
 static bool in(const struct jstr *s, const char *const *names)
 {
     for (; *names; names++)
-        if (is(s, *names))
+        if (jstr_is(s, *names))
             return true;
     return false;
 }
@@ -37,7 +32,7 @@ static sinter_status method(struct jinja *j, struct jv self, const struct jrow *
 static sinter_status lack(struct jinja *j, struct jv obj, const struct jstr *name)
 {
     return JFAIL(j, UNSUPPORTED, "the attribute '%.*s' of '%s' objects is not supported",
-                 (int)(name->bytes < 60 ? name->bytes : 60), name->text, jv_type(obj));
+                 JCUT(name), jv_type(obj));
 }
 
 static sinter_status seq_attr(struct jinja *j, struct jv obj, const struct jstr *name, bool *found,
@@ -56,7 +51,7 @@ static sinter_status seq_attr(struct jinja *j, struct jv obj, const struct jstr 
         return undefined(j, UNDEF_UNSAFE, obj, name, out);
     if (kind <= SEQ_RANGE) {
         row = jrow_find(jinja_list_methods, jinja_n_list_method, name->text, name->bytes);
-        if (row && (kind == SEQ_LIST || !is(name, "copy")))
+        if (row && (kind == SEQ_LIST || !jstr_is(name, "copy")))
             return method(j, obj, row, out);
     }
     if (obj.seq->names) {
@@ -85,16 +80,16 @@ static sinter_status loop_attr(struct jinja *j, struct jv obj, const struct jstr
     const struct jrow *row;
     *found = true;
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)
-        if (is(name, number[k].name)) {
+        if (jstr_is(name, number[k].name)) {
             *out = jv_int(number[k].value);
             return SINTER_OK;
         }
-    if (is(name, "first") || is(name, "last")) {
-        *out = jv_bool(is(name, "first") ? i == 0 : i + 1 == n);
+    if (jstr_is(name, "first") || jstr_is(name, "last")) {
+        *out = jv_bool(jstr_is(name, "first") ? i == 0 : i + 1 == n);
         return SINTER_OK;
     }
-    if (is(name, "previtem") || is(name, "nextitem")) {
-        const bool next = is(name, "nextitem");
+    if (jstr_is(name, "previtem") || jstr_is(name, "nextitem")) {
+        const bool next = jstr_is(name, "nextitem");
         const char *hint = next ? "there is no next item" : "there is no previous item";
         if (next ? i + 1 == n : i == 0)
             return jundef_new(j, UNDEF_HINT, "LoopContext", hint, strlen(hint), out);
@@ -129,13 +124,13 @@ static sinter_status other_attr(struct jinja *j, struct jv obj, const struct jst
         row = jrow_find(jinja_cycler_methods, jinja_n_cycler_method, name->text, name->bytes);
         if (row)
             return method(j, obj, row, out);
-        if (is(name, "current")) {
+        if (jstr_is(name, "current")) {
             *out = obj.cycler->item[obj.cycler->pos];
             return SINTER_OK;
         }
     }
-    if (obj.kind == JV_MACRO && is(name, "name") && obj.macro->node->kind == N_MACRO) {
-        *out = (struct jv){.kind = JV_STR, .s = j->t->name[obj.macro->node->name]};
+    if (obj.kind == JV_MACRO && jstr_is(name, "name") && obj.macro->node->kind == N_MACRO) {
+        *out = jv_text(j->t->name[obj.macro->node->name]);
         return SINTER_OK;
     }
     if (obj.kind != JV_NONE)
@@ -224,16 +219,13 @@ sinter_status jattr_get(struct jinja *j, struct jv obj, const struct jstr *name,
     bool found;
     TRY(jattr_python(j, obj, name, &found, out));
     if (!found)
-        TRY(python_item(j, obj, (struct jv){.kind = JV_STR, .s = name}, &found, out));
+        TRY(python_item(j, obj, jv_text(name), &found, out));
     return found ? SINTER_OK : undefined(j, UNDEF_ATTR, obj, name, out);
 }
 
 sinter_status jattr_item(struct jinja *j, struct jv obj, struct jv key, struct jv *out)
 {
     const struct jstr *text;
-    struct text_buf b;
-    sinter_status status;
-    struct jv name;
     bool found;
     TRY(python_item(j, obj, key, &found, out));
     if (!found && key.kind == JV_STR)
@@ -244,31 +236,19 @@ sinter_status jattr_item(struct jinja *j, struct jv obj, struct jv key, struct j
         return undefined(j, UNDEF_ATTR, obj, key.s, out);
     if (!jv_is_number(key))
         return jundef_new(j, UNDEF_ITEM, jv_type(obj), "of this key", 11, out);
-    text_buf_init(&b, j->host);
-    status = jv_repr(j, key, &b);
-    if (status != SINTER_OK) {
-        text_buf_free(&b);
-        return status;
-    }
-    TRY(jstr_take(j, &b, false, &name));
-    text = name.s;
+    TRY(jv_repr_str(j, key, &text));
     return undefined(j, UNDEF_ITEM, obj, text, out);
 }
 
 /* ---- Globals ------------------------------------------------------------------------------ */
 
-static sinter_status global_range(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                  struct jv *out)
+static JFN(global_range)
 {
     int64_t v[3] = {0, 0, 1}, n = 0;
-    (void)arg;
     if (raw->n_kw || raw->n_pos < 1 || raw->n_pos > 3)
         return JFAIL(j, DATA, "range expected 1 to 3 arguments, got %zu", raw->n_pos);
     for (size_t i = 0; i < raw->n_pos; i++) {
-        const struct jv a = raw->pos[i];
-        if (!jv_is_int(a))
-            return JFAIL(j, DATA, "'%s' object cannot be interpreted as an integer", jv_type(a));
-        v[raw->n_pos == 1 ? 1 : i] = jv_as_int(a);
+        TRY(jarg_int(j, raw->pos[i], 0, &v[raw->n_pos == 1 ? 1 : i]));
     }
     if (!v[2])
         return JFAIL(j, DATA, "range() arg 3 must not be zero");
@@ -317,53 +297,40 @@ static sinter_status make_dict(struct jinja *j, const struct jargs *raw, struct 
             TRY(jdict_set(j, *out, pair[0], pair[1]));
         }
     }
-    for (size_t i = 0; i < raw->n_kw; i++)
-        TRY(jdict_set(j, *out, (struct jv){.kind = JV_STR, .s = raw->kw[i].name},
-                      raw->kw[i].value));
-    return SINTER_OK;
+    return jdict_set_kw(j, *out, raw);
 }
 
-static sinter_status global_dict(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                 struct jv *out)
+static JFN(global_dict)
 {
-    (void)arg;
     out->kind = JV_DICT;
     return make_dict(j, raw, &out->dict);
 }
 
-static sinter_status global_namespace(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                      struct jv *out)
+static JFN(global_namespace)
 {
-    (void)arg;
     out->kind = JV_NAMESPACE;
     return make_dict(j, raw, &out->dict);
 }
 
-static sinter_status global_raise(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                  struct jv *out)
+static JFN(global_raise)
 {
     const struct jstr *s;
-    (void)raw;
     (void)out;
     TRY(jv_str(j, arg[0], &s));
     return JFAIL(j, DATA, "the template refuses: %.*s", (int)(s->bytes < 700 ? s->bytes : 700),
                  s->text);
 }
 
-static sinter_status global_strftime(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                     struct jv *out)
+static JFN(global_strftime)
 {
-    (void)raw;
     if (arg[0].kind != JV_STR)
         return JFAIL(j, DATA, "strftime_now: the format must be a string, not %s", jv_type(arg[0]));
     return jfmt_strftime(j, arg[0].s, out);
 }
 
-static sinter_status global_cycler(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                   struct jv *out)
+static JFN(global_cycler)
 {
     struct jcycler *c;
-    (void)arg;
     if (!raw->n_pos || raw->n_kw)
         return JFAIL(j, DATA, "at least one item has to be provided");
     TRY(jalloc(j, 1, sizeof *c, &c));
@@ -372,11 +339,9 @@ static sinter_status global_cycler(struct jinja *j, const struct jargs *raw, str
     return SINTER_OK;
 }
 
-static sinter_status global_joiner(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                   struct jv *out)
+static JFN(global_joiner)
 {
     struct jcycler *c;
-    (void)raw;
     TRY(jalloc(j, 1, sizeof *c, &c));
     *c = (struct jcycler){NULL, 1, 0};
     TRY(jalloc(j, 1, sizeof *c->item, &c->item));

@@ -108,10 +108,8 @@ static sinter_status eval_concat(struct jinja *j, const struct jnode *n, struct 
         j->at = i->at;
         TRY_OUT(jv_print(j, v, &b));
     }
-    return jstr_take(j, &b, false, out);
 out:
-    text_buf_free(&b);
-    return status;
+    return jstr_take(j, status, &b, false, out);
 }
 
 static sinter_status eval_optional(struct jinja *j, const struct jnode *n, struct jv *out)
@@ -219,8 +217,7 @@ sinter_status jinja_apply(struct jinja *j, const struct jnode *n, struct jv oper
     TRY(jinja_args(j, n, 1, &args));
     args.pos[0] = operand;
     if (!n->row)
-        return JFAIL(j, DATA, "No %s named '%.*s' found.", what,
-                     (int)(n->text->bytes < 60 ? n->text->bytes : 60), n->text->text);
+        return JFAIL(j, DATA, "No %s named '%.*s' found.", what, JCUT(n->text));
     return jrow_call(j, n->row, what, &args, out);
 }
 

@@ -32,8 +32,7 @@ static struct jv *frame_slot(struct jframe *f, int name)
 static struct jv *slot_named(struct jinja *j, struct jframe *f, const char *name)
 {
     for (int i = 0; i < f->scope->n; i++) {
-        const struct jstr *s = j->t->name[f->scope->name[i]];
-        if (s->bytes == strlen(name) && !memcmp(s->text, name, s->bytes))
+        if (jstr_is(j->t->name[f->scope->name[i]], name))
             return &f->value[i];
     }
     return NULL;
@@ -61,7 +60,7 @@ static sinter_status assign(struct jinja *j, struct jframe *f, const struct jnod
         j->at = target->at;
         if (ns.kind != JV_NAMESPACE)
             return JFAIL(j, DATA, "cannot assign attribute on non-namespace object");
-        return jdict_set(j, ns.dict, (struct jv){.kind = JV_STR, .s = target->text}, v);
+        return jdict_set(j, ns.dict, jv_text(target->text), v);
     }
     j->at = target->at;
     if (!jv_iterable(v))
@@ -91,11 +90,7 @@ static sinter_status capture(struct jinja *j, const struct jnode *list, struct j
     status = exec_list(j, list);
     j->out = outer_out;
     j->frame = outer;
-    if (status != SINTER_OK) {
-        text_buf_free(&b);
-        return status;
-    }
-    return jstr_take(j, &b, false, out);
+    return jstr_take(j, status, &b, false, out);
 }
 
 /* The chain of filters whose innermost operand is `text`. */
@@ -147,20 +142,14 @@ static sinter_status special_args(struct jinja *j, const struct jnode *m, struct
     }
     if (m->flags & MACRO_KWARGS) {
         TRY(jdict_new(j, args->n_kw, &d));
-        for (size_t i = 0; i < args->n_kw; i++)
-            TRY(jdict_set(j, d, (struct jv){.kind = JV_STR, .s = args->kw[i].name},
-                          args->kw[i].value));
+        TRY(jdict_set_kw(j, d, args));
         *slot_named(j, f, "kwargs") = (struct jv){.kind = JV_DICT, .dict = d};
     } else if (args->n_kw) {
-        return JFAIL(j, DATA, "the macro takes no keyword argument '%.*s'",
-                     (int)(args->kw[0].name->bytes < 60 ? args->kw[0].name->bytes : 60),
-                     args->kw[0].name->text);
+        return JFAIL(j, DATA, "the macro takes no keyword argument '%.*s'", JCUT(args->kw[0].name));
     }
     if (m->flags & MACRO_VARARGS) {
         const size_t n = args->n_pos > n_param ? args->n_pos - n_param : 0;
-        TRY(jseq_new(j, SEQ_TUPLE, n, &v));
-        if (n)
-            memcpy(v.seq->item, args->pos + n_param, n * sizeof *args->pos);
+        TRY(jseq_copy(j, SEQ_TUPLE, n ? args->pos + n_param : NULL, n, &v));
         *slot_named(j, f, "varargs") = v;
     } else if (args->n_pos > n_param) {
         return JFAIL(j, DATA, "the macro takes not more than %zu argument(s)", n_param);
@@ -200,7 +189,7 @@ sinter_status jinja_call_macro(struct jinja *j, struct jmacro *m, const struct j
     if (args.n_kw)
         memcpy(args.kw, given->kw, args.n_kw * sizeof *args.kw);
     for (const struct jnode *p = n->list_b; p; p = p->next, n_param++) {
-        struct jv v = {JV_ABSENT, {0}};
+        struct jv v = jv_absent();
         if (n_param < args.n_pos)
             v = args.pos[n_param];
         else
@@ -355,32 +344,32 @@ static sinter_status exec_if(struct jinja *j, const struct jnode *n)
     return exec_list(j, n->list_c);
 }
 
-static sinter_status exec_set_block(struct jinja *j, const struct jnode *n)
+/* The caught text of a block behind its filters; when the flow left it, that is for nobody. */
+static sinter_status filtered(struct jinja *j, const struct jnode *n, struct jv *out)
 {
     struct jframe *outer = j->frame, *f;
-    struct jv text;
     TRY(frame_new(j, n->scope, outer, &f));
-    TRY(capture(j, n->list, f, &text));
+    TRY(capture(j, n->list, f, out));
     if (j->flow != FLOW_NONE)
         return SINTER_OK;
     j->frame = f;
-    TRY(apply_chain(j, n->b, text, &text));
+    TRY(apply_chain(j, n->b, *out, out));
     j->frame = outer;
-    return assign(j, outer, n->a, text);
+    return SINTER_OK;
+}
+
+static sinter_status exec_set_block(struct jinja *j, const struct jnode *n)
+{
+    struct jv text;
+    TRY(filtered(j, n, &text));
+    return j->flow == FLOW_NONE ? assign(j, j->frame, n->a, text) : SINTER_OK;
 }
 
 static sinter_status exec_filter_block(struct jinja *j, const struct jnode *n)
 {
-    struct jframe *outer = j->frame, *f;
     struct jv text;
-    TRY(frame_new(j, n->scope, outer, &f));
-    TRY(capture(j, n->list, f, &text));
-    if (j->flow != FLOW_NONE)
-        return SINTER_OK;
-    j->frame = f;
-    TRY(apply_chain(j, n->b, text, &text));
-    j->frame = outer;
-    return jv_print(j, text, j->out);
+    TRY(filtered(j, n, &text));
+    return j->flow == FLOW_NONE ? jv_print(j, text, j->out) : SINTER_OK;
 }
 
 static sinter_status exec_with(struct jinja *j, const struct jnode *n)
@@ -400,7 +389,7 @@ static sinter_status exec_with(struct jinja *j, const struct jnode *n)
 
 static sinter_status exec_data(struct jinja *j, const struct jnode *n)
 {
-    const struct jv text = {.kind = JV_STR, .s = n->text};
+    const struct jv text = jv_text(n->text);
     j->at = n->at;
     return jv_print(j, text, j->out);
 }

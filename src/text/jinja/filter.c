@@ -6,32 +6,10 @@
 
 #include "text/jinja/filter.h"
 
-#define FILTER(name)                                                                               \
-    static sinter_status filter_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,   \
-                                       struct jv *out)
-
-static bool is(struct jv v, const char *text)
-{
-    return v.kind == JV_STR && v.s->bytes == strlen(text) && !memcmp(v.s->text, text, v.s->bytes);
-}
-
-sinter_status jfilter_int(struct jinja *j, struct jv v, int64_t fallback, int64_t *out)
-{
-    if (v.kind == JV_ABSENT) {
-        *out = fallback;
-        return SINTER_OK;
-    }
-    if (!jv_is_int(v))
-        return JFAIL(j, DATA, "'%s' object cannot be interpreted as an integer", jv_type(v));
-    *out = jv_as_int(v);
-    return SINTER_OK;
-}
-
 #define CASE_FILTER(name, how)                                                                     \
-    FILTER(name)                                                                                   \
+    static JFN(filter_##name)                                                                      \
     {                                                                                              \
         const struct jstr *s;                                                                      \
-        (void)raw;                                                                                 \
         TRY(jv_str(j, arg[0], &s));                                                                \
         return jstr_case(j, s, how, out);                                                          \
     }
@@ -41,106 +19,93 @@ CASE_FILTER(lower, CASE_LOWER)
 CASE_FILTER(title, CASE_TITLE_FILTER)
 CASE_FILTER(capitalize, CASE_CAPITALIZE)
 
-FILTER(trim)
+static JFN(filter_trim)
 {
     const struct jstr *s;
-    (void)raw;
     TRY(jv_str(j, arg[0], &s));
     return jstr_strip(j, s, arg[1], 3, out);
 }
 
-FILTER(string)
+static JFN(filter_string)
 {
-    (void)raw;
     out->kind = JV_STR;
     return jv_str(j, arg[0], &out->s);
 }
 
-FILTER(safe)
+static JFN(filter_safe)
 {
     const struct jstr *s;
-    (void)raw;
     if (arg[0].kind == JV_UNDEFINED)
         return jstr_share(j, "", 0, true, out);
     TRY(jv_str(j, arg[0], &s));
     return jstr_share(j, s->text, s->bytes, true, out);
 }
 
-FILTER(escape)
+static JFN(filter_escape)
 {
-    (void)raw;
     return jstr_escape(j, arg[0], out);
 }
 
-FILTER(forceescape)
+static JFN(filter_forceescape)
 {
     const struct jstr *s;
     struct jv plain;
-    (void)raw;
     TRY(jv_str(j, arg[0], &s));
     TRY(jstr_share(j, s->text, s->bytes, false, &plain));
     return jstr_escape(j, plain, out);
 }
 
-FILTER(default)
+static JFN(filter_default)
 {
     const bool use = arg[0].kind == JV_UNDEFINED || (jv_truth(arg[2]) && !jv_truth(arg[0]));
-    (void)raw;
     if (use && arg[1].kind == JV_ABSENT)
         return jstr_share(j, "", 0, false, out);
     *out = use ? arg[1] : arg[0];
     return SINTER_OK;
 }
 
-FILTER(replace)
+static JFN(filter_replace)
 {
     const struct jstr *s, *from, *to;
     struct jstr plain;
     int64_t count;
-    (void)raw;
     TRY(jv_str(j, arg[0], &s));
     TRY(jv_str(j, arg[1], &from));
     TRY(jv_str(j, arg[2], &to));
-    TRY(jfilter_int(j, arg[3].kind == JV_NONE ? (struct jv){JV_ABSENT, {0}} : arg[3], -1, &count));
+    TRY(jarg_int(j, arg[3].kind == JV_NONE ? jv_absent() : arg[3], -1, &count));
     plain = *s;
     plain.safe = false; /* str() of markup is plain */
     return jstr_replace(j, &plain, from, to, count, out);
 }
 
-FILTER(center)
+static JFN(filter_center)
 {
     const struct jstr *s;
     int64_t width;
-    (void)raw;
     TRY(jv_str(j, arg[0], &s));
-    TRY(jfilter_int(j, arg[1], 80, &width));
+    TRY(jarg_int(j, arg[1], 80, &width));
     return jstr_pad(j, s, width, ' ', 0, out);
 }
 
-FILTER(format)
+static JFN(filter_format)
 {
     struct jv args;
     const struct jstr *s;
-    (void)arg;
     if (!raw->n_pos || (raw->n_pos > 1 && raw->n_kw))
         return JFAIL(j, DATA, "can't handle positional and keyword arguments at the same time");
     TRY(jv_str(j, raw->pos[0], &s));
     if (raw->n_kw) {
         struct jdict *d;
         TRY(jdict_new(j, raw->n_kw, &d));
-        for (size_t i = 0; i < raw->n_kw; i++)
-            TRY(jdict_set(j, d, (struct jv){.kind = JV_STR, .s = raw->kw[i].name},
-                          raw->kw[i].value));
+        TRY(jdict_set_kw(j, d, raw));
         return jfmt_percent(j, s, (struct jv){.kind = JV_DICT, .dict = d}, out);
     }
-    TRY(jseq_new(j, SEQ_TUPLE, raw->n_pos - 1, &args));
-    memcpy(args.seq->item, raw->pos + 1, args.seq->n * sizeof *raw->pos);
+    TRY(jseq_copy(j, SEQ_TUPLE, raw->pos + 1, raw->n_pos - 1, &args));
     return jfmt_percent(j, s, args, out);
 }
 
-FILTER(tojson)
+static JFN(filter_tojson)
 {
-    (void)raw;
     return jjson_dump(j, arg, out);
 }
 
@@ -162,12 +127,11 @@ static sinter_status indent_lines(struct jinja *j, const struct jseq *lines, con
     return SINTER_OK;
 }
 
-FILTER(indent)
+static JFN(filter_indent)
 {
     struct jv by = arg[1], text, lines, blank;
     struct text_buf b;
     sinter_status status;
-    (void)raw;
     if (arg[0].kind == JV_UNDEFINED)
         return jundef_fail(j, arg[0]);
     if (arg[0].kind != JV_STR)
@@ -181,22 +145,17 @@ FILTER(indent)
     TRY(jstr_lines(j, text.s, false, &lines));
     text_buf_init(&b, j->host);
     status = indent_lines(j, lines.seq, by.s, jv_truth(arg[2]), jv_truth(arg[3]), &b);
-    if (status != SINTER_OK) {
-        text_buf_free(&b);
-        return status;
-    }
-    return jstr_take(j, &b, arg[0].s->safe, out);
+    return jstr_take(j, status, &b, arg[0].s->safe, out);
 }
 
-FILTER(truncate)
+static JFN(filter_truncate)
 {
     int64_t length, leeway;
     struct jv end, cut, parts;
-    (void)raw;
     if (arg[0].kind != JV_STR || arg[0].s->safe)
         return JFAIL(j, UNSUPPORTED, "truncate of '%s' is not supported", jv_type(arg[0]));
-    TRY(jfilter_int(j, arg[1], 255, &length));
-    TRY(jfilter_int(j, arg[4].kind == JV_NONE ? (struct jv){JV_ABSENT, {0}} : arg[4], 5, &leeway));
+    TRY(jarg_int(j, arg[1], 255, &length));
+    TRY(jarg_int(j, arg[4].kind == JV_NONE ? jv_absent() : arg[4], 5, &leeway));
     TRY(jstr_share(j, "...", 3, false, &end));
     if (arg[3].kind == JV_STR)
         end = arg[3];
@@ -217,13 +176,12 @@ FILTER(truncate)
     return jop_binary(j, J_ADD, cut, end, out);
 }
 
-FILTER(wordcount)
+static JFN(filter_wordcount)
 {
     const struct jstr *s;
     bool in_word = false;
     int64_t n = 0;
     size_t len;
-    (void)raw;
     TRY(jv_str(j, arg[0], &s));
     TRY(jcharge(j, s->n_char / 4));
     for (size_t i = 0; i < s->bytes; i += len) {
@@ -238,11 +196,10 @@ FILTER(wordcount)
 
 /* ---- Numbers ------------------------------------------------------------------------------ */
 
-FILTER(abs)
+static JFN(filter_abs)
 {
     const struct jv v = arg[0];
     const bool negative = v.kind == JV_FLOAT ? signbit(v.f) != 0 : jv_is_int(v) && jv_as_int(v) < 0;
-    (void)raw;
     if (v.kind == JV_UNDEFINED || !jv_is_number(v))
         return JFAIL(j, DATA, "bad operand type for abs(): '%s'", jv_type(v));
     return jop_unary(j, negative ? J_SUB : J_ADD, v, out);
@@ -362,15 +319,14 @@ static bool other_digits(const struct jstr *s)
     return false;
 }
 
-FILTER(int)
+static JFN(filter_int)
 {
     const struct jv fallback = arg[1].kind == JV_ABSENT ? jv_int(0) : arg[1];
     int64_t base, v;
     struct jv s;
     double f;
     bool overflow = false;
-    (void)raw;
-    TRY(jfilter_int(j, arg[2], 10, &base));
+    TRY(jarg_int(j, arg[2], 10, &base));
     if (arg[0].kind == JV_UNDEFINED)
         return jundef_fail(j, arg[0]);
     *out = fallback;
@@ -382,7 +338,7 @@ FILTER(int)
         if (arg[0].f == arg[0].f)
             return float_to_int(j, arg[0].f, out);
     } else if (arg[0].kind == JV_STR) {
-        TRY(jstr_strip(j, arg[0].s, (struct jv){JV_ABSENT, {0}}, 3, &s));
+        TRY(jstr_strip(j, arg[0].s, jv_absent(), 3, &s));
         if (other_digits(s.s))
             return JFAIL(j, UNSUPPORTED, "int of digits beyond ASCII is not supported");
         if (base != 0 && (base < 2 || base > 36))
@@ -398,18 +354,17 @@ FILTER(int)
     return SINTER_OK;
 }
 
-FILTER(float)
+static JFN(filter_float)
 {
     struct jv s;
     double f;
-    (void)raw;
     if (arg[0].kind == JV_UNDEFINED)
         return jundef_fail(j, arg[0]);
     *out = arg[1].kind == JV_ABSENT ? jv_float(0) : arg[1];
     if (jv_is_number(arg[0])) {
         *out = jv_float(jv_as_float(arg[0]));
     } else if (arg[0].kind == JV_STR) {
-        TRY(jstr_strip(j, arg[0].s, (struct jv){JV_ABSENT, {0}}, 3, &s));
+        TRY(jstr_strip(j, arg[0].s, jv_absent(), 3, &s));
         if (other_digits(s.s))
             return JFAIL(j, UNSUPPORTED, "float of digits beyond ASCII is not supported");
         if (parse_float(s.s->text, s.s->bytes, &f))
@@ -418,14 +373,13 @@ FILTER(float)
     return SINTER_OK;
 }
 
-FILTER(round)
+static JFN(filter_round)
 {
-    const bool common = arg[2].kind == JV_ABSENT || is(arg[2], "common");
+    const bool common = arg[2].kind == JV_ABSENT || jarg_is(arg[2], "common");
     int64_t precision;
     double scale, f;
-    (void)raw;
-    TRY(jfilter_int(j, arg[1], 0, &precision));
-    if (!common && !is(arg[2], "ceil") && !is(arg[2], "floor"))
+    TRY(jarg_int(j, arg[1], 0, &precision));
+    if (!common && !jarg_is(arg[2], "ceil") && !jarg_is(arg[2], "floor"))
         return JFAIL(j, DATA, "method must be common, ceil or floor");
     if (arg[0].kind == JV_UNDEFINED || !jv_is_number(arg[0]))
         return JFAIL(j, DATA, "type %s doesn't define __round__ method", jv_type(arg[0]));
@@ -443,15 +397,14 @@ FILTER(round)
     if (precision < 0 || precision > 15 || !(fabs(f) < 1e15))
         return JFAIL(j, UNSUPPORTED, "round: this precision or size is not supported");
     scale = pow(10, (double)precision);
-    f = is(arg[2], "ceil") ? ceil(f * scale) : floor(f * scale);
+    f = jarg_is(arg[2], "ceil") ? ceil(f * scale) : floor(f * scale);
     *out = jv_float((f + 0.0) / scale);
     return SINTER_OK;
 }
 
-FILTER(attr)
+static JFN(filter_attr)
 {
     bool found;
-    (void)raw;
     if (arg[1].kind != JV_STR)
         return JFAIL(j, DATA, "attr: the name must be a string");
     TRY(jattr_python(j, arg[0], arg[1].s, &found, out));

@@ -4,32 +4,26 @@
 
 #include "text/jinja/jinja.h"
 
-#define JFILTER(name)                                                                              \
-    sinter_status jfilter_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,         \
-                                 struct jv *out)
-JFILTER(batch);
-JFILTER(dictsort);
-JFILTER(first);
-JFILTER(groupby);
-JFILTER(items);
-JFILTER(join);
-JFILTER(last);
-JFILTER(length);
-JFILTER(list);
-JFILTER(map);
-JFILTER(max);
-JFILTER(min);
-JFILTER(reject);
-JFILTER(rejectattr);
-JFILTER(reverse);
-JFILTER(select);
-JFILTER(selectattr);
-JFILTER(slice);
-JFILTER(sort);
-JFILTER(sum);
-JFILTER(unique);
-
-/* An int argument, or `fallback` if it was not given. */
-CHECKED sinter_status jfilter_int(struct jinja *j, struct jv v, int64_t fallback, int64_t *out);
+JFN(jfilter_batch);
+JFN(jfilter_dictsort);
+JFN(jfilter_first);
+JFN(jfilter_groupby);
+JFN(jfilter_items);
+JFN(jfilter_join);
+JFN(jfilter_last);
+JFN(jfilter_length);
+JFN(jfilter_list);
+JFN(jfilter_map);
+JFN(jfilter_max);
+JFN(jfilter_min);
+JFN(jfilter_reject);
+JFN(jfilter_rejectattr);
+JFN(jfilter_reverse);
+JFN(jfilter_select);
+JFN(jfilter_selectattr);
+JFN(jfilter_slice);
+JFN(jfilter_sort);
+JFN(jfilter_sum);
+JFN(jfilter_unique);
 
 #endif

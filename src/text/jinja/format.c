@@ -207,17 +207,7 @@ static sinter_status percent_one(struct jinja *j, const struct spec *f, struct j
     const struct jstr *s;
     struct jstr cut;
     if (f->type == 'r') {
-        struct text_buf r;
-        struct jv text;
-        sinter_status status;
-        text_buf_init(&r, j->host);
-        status = jv_repr(j, v, &r);
-        if (status != SINTER_OK) {
-            text_buf_free(&r);
-            return status;
-        }
-        TRY(jstr_take(j, &r, false, &text));
-        s = text.s;
+        TRY(jv_repr_str(j, v, &s));
     } else if (f->type == 's') {
         TRY(jv_str(j, v, &s));
     } else if (f->type == 'c') {
@@ -300,16 +290,10 @@ static sinter_status percent(struct jinja *j, const struct jstr *fmt, struct jv 
 sinter_status jfmt_percent(struct jinja *j, const struct jstr *fmt, struct jv args, struct jv *out)
 {
     struct text_buf b;
-    sinter_status status;
     if (fmt->safe)
         return JFAIL(j, UNSUPPORTED, "formatting text marked safe is not supported");
     text_buf_init(&b, j->host);
-    status = percent(j, fmt, args, &b);
-    if (status != SINTER_OK) {
-        text_buf_free(&b);
-        return status;
-    }
-    return jstr_take(j, &b, false, out);
+    return jstr_take(j, percent(j, fmt, args, &b), &b, false, out);
 }
 
 /* ---- str.format: {} {0} {name} without attribute, conversion or format. ------------------- */
@@ -380,16 +364,10 @@ sinter_status jfmt_format(struct jinja *j, const struct jstr *fmt, const struct 
                           struct jv *out)
 {
     struct text_buf b;
-    sinter_status status;
     if (fmt->safe)
         return JFAIL(j, UNSUPPORTED, "formatting text marked safe is not supported");
     text_buf_init(&b, j->host);
-    status = format(j, fmt, args, &b);
-    if (status != SINTER_OK) {
-        text_buf_free(&b);
-        return status;
-    }
-    return jstr_take(j, &b, false, out);
+    return jstr_take(j, format(j, fmt, args, &b), &b, false, out);
 }
 
 /* ---- strftime ----------------------------------------------------------------------------- */
@@ -508,15 +486,9 @@ static sinter_status strftime_all(struct jinja *j, const struct jstr *fmt, struc
 sinter_status jfmt_strftime(struct jinja *j, const struct jstr *fmt, struct jv *out)
 {
     struct text_buf b;
-    sinter_status status;
     /* Years 1 to 9999, as in Python's datetime. */
     if (j->now < -62135596800 || j->now > 253402300799)
         return JFAIL(j, DATA, "strftime_now: the clock is outside of the years 1 to 9999");
     text_buf_init(&b, j->host);
-    status = strftime_all(j, fmt, &b);
-    if (status != SINTER_OK) {
-        text_buf_free(&b);
-        return status;
-    }
-    return jstr_take(j, &b, false, out);
+    return jstr_take(j, strftime_all(j, fmt, &b), &b, false, out);
 }

@@ -43,7 +43,7 @@ static size_t n_parameter(const char *params)
 sinter_status jrow_call(struct jinja *j, const struct jrow *row, const char *what,
                         const struct jargs *raw, struct jv *out)
 {
-    struct jv arg[JROW_MAX_ARG] = {{JV_ABSENT, {0}}};
+    struct jv arg[JROW_MAX_ARG] = {{.kind = JV_ABSENT}};
     size_t n;
     if (!row->fn)
         return JFAIL(j, UNSUPPORTED, "the %s '%s' is not supported", what, row->name);
@@ -60,7 +60,7 @@ sinter_status jrow_call(struct jinja *j, const struct jrow *row, const char *wha
         const int at = parameter(row->params, name->text, name->bytes);
         if (at < 0 || arg[at].kind != JV_ABSENT)
             return JFAIL(j, DATA, "%s '%s' got an unexpected keyword argument '%.*s'", what,
-                         row->name, (int)(name->bytes < 60 ? name->bytes : 60), name->text);
+                         row->name, JCUT(name));
         arg[at] = raw->kw[i].value;
     }
     for (size_t i = 0; i < row->n_min; i++)
@@ -69,15 +69,29 @@ sinter_status jrow_call(struct jinja *j, const struct jrow *row, const char *wha
     return row->fn(j, raw, arg, out);
 }
 
+sinter_status jarg_int(struct jinja *j, struct jv v, int64_t fallback, int64_t *out)
+{
+    if (v.kind == JV_ABSENT) {
+        *out = fallback;
+        return SINTER_OK;
+    }
+    if (!jv_is_int(v))
+        return JFAIL(j, DATA, "'%s' object cannot be interpreted as an integer", jv_type(v));
+    *out = jv_as_int(v);
+    return SINTER_OK;
+}
+
+bool jarg_is(struct jv v, const char *text)
+{
+    return v.kind == JV_STR && jstr_is(v.s, text);
+}
+
 /* ---- Tests -------------------------------------------------------------------------------- */
 
 #define TEST(name, condition)                                                                      \
-    static sinter_status is_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,       \
-                                   struct jv *out)                                                 \
+    static JFN(is_##name)                                                                          \
     {                                                                                              \
         const struct jv v = arg[0];                                                                \
-        (void)j;                                                                                   \
-        (void)raw;                                                                                 \
         *out = jv_bool(condition);                                                                 \
         return SINTER_OK;                                                                          \
     }
@@ -101,10 +115,8 @@ TEST(callable,
 TEST(escaped, v.kind == JV_STR && v.s->safe)
 
 #define COMPARE(name, op)                                                                          \
-    static sinter_status is_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,       \
-                                   struct jv *out)                                                 \
+    static JFN(is_##name)                                                                          \
     {                                                                                              \
-        (void)raw;                                                                                 \
         out->kind = JV_BOOL;                                                                       \
         return jv_compare(j, op, arg[0], arg[1], &out->b);                                         \
     }
@@ -126,24 +138,18 @@ static sinter_status remainder_is(struct jinja *j, struct jv v, struct jv by, in
     return jv_equal(j, rest, jv_int(want), &out->b);
 }
 
-static sinter_status is_odd(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                            struct jv *out)
+static JFN(is_odd)
 {
-    (void)raw;
     return remainder_is(j, arg[0], jv_int(2), 1, out);
 }
 
-static sinter_status is_even(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                             struct jv *out)
+static JFN(is_even)
 {
-    (void)raw;
     return remainder_is(j, arg[0], jv_int(2), 0, out);
 }
 
-static sinter_status is_divisibleby(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                    struct jv *out)
+static JFN(is_divisibleby)
 {
-    (void)raw;
     return remainder_is(j, arg[0], arg[1], 0, out);
 }
 
@@ -155,26 +161,20 @@ static sinter_status case_test(struct jinja *j, struct jv v, const char *what, s
     return jstr_test(j, s, what, &out->b);
 }
 
-static sinter_status is_lower(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                              struct jv *out)
+static JFN(is_lower)
 {
-    (void)raw;
     return case_test(j, arg[0], "islower", out);
 }
 
-static sinter_status is_upper(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                              struct jv *out)
+static JFN(is_upper)
 {
-    (void)raw;
     return case_test(j, arg[0], "isupper", out);
 }
 
 /* Identity: certain for None, booleans, small integers and the same object; else refused. */
-static sinter_status is_sameas(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
+static JFN(is_sameas)
 {
     const struct jv a = arg[0], b = arg[1];
-    (void)raw;
     *out = jv_bool(false);
     if (a.kind != b.kind)
         return SINTER_OK;
@@ -191,20 +191,14 @@ static sinter_status is_sameas(struct jinja *j, const struct jargs *raw, struct 
     return SINTER_OK;
 }
 
-static sinter_status is_filter(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
+static JFN(is_filter)
 {
-    (void)j;
-    (void)raw;
     *out = jv_bool(arg[0].kind == JV_STR && jinja_filter_find(arg[0].s->text, arg[0].s->bytes));
     return SINTER_OK;
 }
 
-static sinter_status is_test(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                             struct jv *out)
+static JFN(is_test)
 {
-    (void)j;
-    (void)raw;
     *out = jv_bool(arg[0].kind == JV_STR && jinja_test_find(arg[0].s->text, arg[0].s->bytes));
     return SINTER_OK;
 }

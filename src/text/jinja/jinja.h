@@ -286,9 +286,12 @@ struct jargs {
     size_t n_kw;
 };
 
-/* One row of a table of filters, tests, methods or globals. */
-typedef sinter_status (*jfn)(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                             struct jv *out);
+/* What a row of a table of filters, tests, methods or globals calls: `raw` is what was given,
+ * arg[] the same by parameter, JV_ABSENT where nothing was. */
+#define JFN(name)                                                                                  \
+    sinter_status name(struct jinja *j UNUSED, const struct jargs *raw UNUSED,                     \
+                       struct jv *arg UNUSED, struct jv *out UNUSED)
+typedef JFN((*jfn));
 enum { JROW_MAX_ARG = 6 };
 struct jrow {
     const char *name;
@@ -305,6 +308,15 @@ const struct jrow *jrow_find(const struct jrow *rows, size_t n, const char *name
 CHECKED sinter_status jrow_call(struct jinja *j, const struct jrow *row, const char *what,
                                 const struct jargs *raw, struct jv *out);
 
+/* An argument of a row: was it given (and is not None); its integer, `fallback` if absent; is it
+ * this text? */
+static inline bool jarg_given(struct jv v)
+{
+    return v.kind != JV_ABSENT && v.kind != JV_NONE;
+}
+CHECKED sinter_status jarg_int(struct jinja *j, struct jv v, int64_t fallback, int64_t *out);
+bool jarg_is(struct jv v, const char *text);
+
 const struct jrow *jinja_filter_find(const char *name, size_t bytes);
 const struct jrow *jinja_test_find(const char *name, size_t bytes);
 const struct jrow *jinja_global_find(const char *name, size_t bytes);
@@ -314,6 +326,8 @@ const struct jrow *jinja_global_find(const char *name, size_t bytes);
 sinter_status jfail(struct jinja *j, sinter_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* The comma tells the compiler that the value is no success. */
 #define JFAIL(j, name, ...) ((void)jfail((j), SINTER_E_##name, __VA_ARGS__), SINTER_E_##name)
+/* The start of a name, for "%.*s" of a message. */
+#define JCUT(s) (int)((s)->bytes < 60 ? (s)->bytes : 60), (s)->text
 /* "template: line L, column C: " for offset `at`. */
 void jinja_place(const struct chat_template *t, uint32_t at, size_t *line, size_t *column);
 CHECKED sinter_status jcharge(struct jinja *j, size_t n_step);
@@ -326,6 +340,10 @@ CHECKED sinter_status jalloc(struct jinja *j, size_t n, size_t each, void *out);
 
 /* ---- Values: value.c ---------------------------------------------------------------- */
 
+static inline struct jv jv_absent(void)
+{
+    return (struct jv){.kind = JV_ABSENT};
+}
 static inline struct jv jv_none(void)
 {
     return (struct jv){.kind = JV_NONE};
@@ -359,17 +377,30 @@ static inline double jv_as_float(struct jv v)
     return v.kind == JV_FLOAT ? v.f : (double)jv_as_int(v);
 }
 
+static inline struct jv jv_text(const struct jstr *s)
+{
+    return (struct jv){.kind = JV_STR, .s = s};
+}
+
+bool jstr_is(const struct jstr *s, const char *text);
 size_t jchars(const char *text, size_t bytes); /* code points of valid UTF-8 */
 /* A string that shares or copies the bytes. */
 CHECKED sinter_status jstr_share(struct jinja *j, const char *text, size_t bytes, bool safe,
                                  struct jv *out);
 CHECKED sinter_status jstr_copy(struct jinja *j, const char *text, size_t bytes, bool safe,
                                 struct jv *out);
-/* Takes what the buffer holds (or its failure) and frees it. */
-CHECKED sinter_status jstr_take(struct jinja *j, struct text_buf *b, bool safe, struct jv *out);
+/* Takes what the buffer holds (or its failure, or `status` of what filled it) and frees it. */
+CHECKED sinter_status jstr_take(struct jinja *j, sinter_status status, struct text_buf *b,
+                                bool safe, struct jv *out);
 CHECKED sinter_status jseq_new(struct jinja *j, enum jseq_kind kind, size_t n, struct jv *out);
+CHECKED sinter_status jseq_copy(struct jinja *j, enum jseq_kind kind, const struct jv *item,
+                                size_t n, struct jv *out);
+CHECKED sinter_status jseq_pair(struct jinja *j, struct jv a, struct jv b, struct jv *out);
+/* Appends to a sequence that jseq_new made with n = 0; *cap starts as 0. */
+CHECKED sinter_status jseq_push(struct jinja *j, struct jseq *s, size_t *cap, struct jv v);
 CHECKED sinter_status jdict_new(struct jinja *j, size_t cap, struct jdict **out);
 CHECKED sinter_status jdict_set(struct jinja *j, struct jdict *d, struct jv key, struct jv value);
+CHECKED sinter_status jdict_set_kw(struct jinja *j, struct jdict *d, const struct jargs *args);
 /* *out = NULL if absent; an unhashable key fails. */
 CHECKED sinter_status jdict_get(struct jinja *j, const struct jdict *d, struct jv key,
                                 struct jv **out);
@@ -388,6 +419,7 @@ CHECKED sinter_status jv_contains(struct jinja *j, struct jv box, struct jv v, b
 CHECKED sinter_status jv_print(struct jinja *j, struct jv v, struct text_buf *b); /* str() */
 CHECKED sinter_status jv_repr(struct jinja *j, struct jv v, struct text_buf *b);
 CHECKED sinter_status jv_str(struct jinja *j, struct jv v, const struct jstr **out); /* str() */
+CHECKED sinter_status jv_repr_str(struct jinja *j, struct jv v, const struct jstr **out);
 /* All elements that iterating gives; a generator is consumed. */
 CHECKED sinter_status jv_elements(struct jinja *j, struct jv v, struct jv **item, size_t *n);
 bool jv_iterable(struct jv v);

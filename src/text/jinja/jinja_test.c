@@ -361,21 +361,27 @@ static void test_hostile(void **state)
     assert_int_equal(ok, n);
 }
 
+/* Renders the text, frees it, and wants this status of it. */
+static void gives(char *text, const char *unit, int times, sinter_status want)
+{
+    sinter_error err = {0};
+    struct text_buf b;
+    text_buf_init(&b, host);
+    const sinter_status status = render(text, "{\"x\": {}}", NULL, &b, &err);
+    if (status != want)
+        fail_msg("%d times %s gives %d: %s", times, unit, status, err.message);
+    text_buf_free(&b);
+    free(text);
+}
+
 static void nested(const char *open, const char *middle, const char *close, int times,
                    sinter_status want)
 {
     const size_t n = 4u << 20;
     char *text = calloc(n, 1);
-    sinter_error err = {0};
-    struct text_buf b;
     chain(text, n, open, times, middle);
     chain(text, n, close, times, "");
-    text_buf_init(&b, host);
-    const sinter_status status = render(text, "{}", NULL, &b, &err);
-    if (status != want)
-        fail_msg("%d times %s gives %d: %s", times, open, status, err.message);
-    text_buf_free(&b);
-    free(text);
+    gives(text, open, times, want);
 }
 
 static void test_nesting(void **state)
@@ -400,16 +406,9 @@ static void deep_expression(const char *start, const char *unit, int times, cons
 {
     const size_t n = 900000;
     char *text = calloc(n, 1);
-    sinter_error err = {0};
-    struct text_buf b;
     chain(text, n, start, 1, "");
     chain(text, n, unit, times, end);
-    text_buf_init(&b, host);
-    const sinter_status status = render(text, "{\"x\": {}}", NULL, &b, &err);
-    if (status != want)
-        fail_msg("%d times %s gives %d: %s", times, unit, status, err.message);
-    text_buf_free(&b);
-    free(text);
+    gives(text, unit, times, want);
 }
 
 static void test_deep_expressions(void **state)

@@ -161,19 +161,14 @@ static sinter_status parse_number(struct reader *r, struct jv *out)
 
 static sinter_status parse_array(struct reader *r, struct jv *out)
 {
-    struct jv *item = NULL, list;
-    size_t n = 0, cap = 0;
+    size_t cap = 0;
+    TRY(jseq_new(r->j, SEQ_LIST, 0, out));
     r->pos++;
     if (skip_space(r) != ']') {
         for (;;) {
-            if (n == cap) {
-                struct jv *old = item;
-                cap = cap ? cap * 2 : 4;
-                TRY(jalloc(r->j, cap, sizeof *item, &item));
-                if (n)
-                    memcpy(item, old, n * sizeof *item);
-            }
-            TRY(parse(r, &item[n++]));
+            struct jv item;
+            TRY(parse(r, &item));
+            TRY(jseq_push(r->j, out->seq, &cap, item));
             if (skip_space(r) != ',')
                 break;
             r->pos++;
@@ -182,10 +177,6 @@ static sinter_status parse_array(struct reader *r, struct jv *out)
             return fail(r, "expected ',' or ']'");
     }
     r->pos++;
-    TRY(jseq_new(r->j, SEQ_LIST, 0, &list));
-    list.seq->item = item;
-    list.seq->n = n;
-    *out = list;
     return SINTER_OK;
 }
 
@@ -441,7 +432,7 @@ static sinter_status set_separators(struct writer *w, struct jv s)
 {
     struct jv *item;
     size_t n;
-    if (s.kind == JV_ABSENT || s.kind == JV_NONE)
+    if (!jarg_given(s))
         return SINTER_OK;
     TRY(jv_elements(w->j, s, &item, &n));
     if (n != 2 || item[0].kind != JV_STR || item[1].kind != JV_STR)
@@ -455,16 +446,10 @@ static sinter_status set_separators(struct writer *w, struct jv s)
 sinter_status jjson_dump(struct jinja *j, struct jv *arg, struct jv *out)
 {
     struct writer w = {.j = j, .comma = {", ", 2, 2, false}, .colon = {": ", 2, 2, false}};
-    sinter_status status;
     w.ascii = jv_truth(arg[1]);
     w.sort = jv_truth(arg[4]);
     TRY(set_indent(&w, arg[2]));
     TRY(set_separators(&w, arg[3]));
     text_buf_init(&w.b, j->host);
-    status = dump(&w, arg[0]);
-    if (status != SINTER_OK) {
-        text_buf_free(&w.b);
-        return status;
-    }
-    return jstr_take(j, &w.b, false, out);
+    return jstr_take(j, dump(&w, arg[0]), &w.b, false, out);
 }

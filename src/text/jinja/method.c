@@ -40,23 +40,6 @@ static sinter_status need_plain(struct jinja *j, struct jv v, const char *what)
     return SINTER_OK;
 }
 
-static sinter_status need_int(struct jinja *j, struct jv v, int64_t fallback, int64_t *out)
-{
-    if (v.kind == JV_ABSENT) {
-        *out = fallback;
-        return SINTER_OK;
-    }
-    if (!jv_is_int(v))
-        return JFAIL(j, DATA, "'%s' object cannot be interpreted as an integer", jv_type(v));
-    *out = jv_as_int(v);
-    return SINTER_OK;
-}
-
-static bool given(struct jv v)
-{
-    return v.kind != JV_ABSENT && v.kind != JV_NONE;
-}
-
 /* ---- Letter case -------------------------------------------------------------------------- */
 
 static bool map_char(uint32_t c, enum jcase how, bool start, uint32_t *out)
@@ -112,7 +95,7 @@ sinter_status jstr_case(struct jinja *j, const struct jstr *s, enum jcase how, s
         put(&b, to);
         start = starts_word(c, how);
     }
-    return jstr_take(j, &b, s->safe, out);
+    return jstr_take(j, SINTER_OK, &b, s->safe, out);
 }
 
 /* ---- Tests of strings --------------------------------------------------------------------- */
@@ -161,10 +144,8 @@ sinter_status jstr_test(struct jinja *j, const struct jstr *s, const char *what,
 }
 
 #define STR_TEST(name)                                                                             \
-    static sinter_status str_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,      \
-                                    struct jv *out)                                                \
+    static JFN(str_##name)                                                                         \
     {                                                                                              \
-        (void)raw;                                                                                 \
         out->kind = JV_BOOL;                                                                       \
         return jstr_test(j, arg[0].s, #name, &out->b);                                             \
     }
@@ -180,10 +161,8 @@ STR_TEST(isspace)
 STR_TEST(isupper)
 
 #define STR_CASE(name, how)                                                                        \
-    static sinter_status str_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,      \
-                                    struct jv *out)                                                \
+    static JFN(str_##name)                                                                         \
     {                                                                                              \
-        (void)raw;                                                                                 \
         return jstr_case(j, arg[0].s, how, out);                                                   \
     }
 
@@ -209,7 +188,7 @@ sinter_status jstr_strip(struct jinja *j, const struct jstr *s, struct jv chars,
                          struct jv *out)
 {
     size_t start = 0, end = s->bytes, len;
-    if (given(chars)) {
+    if (jarg_given(chars)) {
         TRY(need_str(j, chars, "strip"));
         TRY(jcharge(j, s->bytes / 16 * (1 + chars.s->bytes / 8)));
     }
@@ -225,10 +204,8 @@ sinter_status jstr_strip(struct jinja *j, const struct jstr *s, struct jv chars,
 }
 
 #define STR_STRIP(name, sides)                                                                     \
-    static sinter_status str_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,      \
-                                    struct jv *out)                                                \
+    static JFN(str_##name)                                                                         \
     {                                                                                              \
-        (void)raw;                                                                                 \
         return jstr_strip(j, arg[0].s, arg[1], sides, out);                                        \
     }
 
@@ -253,13 +230,13 @@ sinter_status jstr_pad(struct jinja *j, const struct jstr *s, int64_t width, cha
     text_buf_add(&b, s->text, s->bytes);
     for (int64_t i = left; i < n; i++)
         text_buf_add(&b, &fill, 1);
-    return jstr_take(j, &b, s->safe, out);
+    return jstr_take(j, SINTER_OK, &b, s->safe, out);
 }
 
 static sinter_status pad(struct jinja *j, struct jv *arg, int where, struct jv *out)
 {
     int64_t width;
-    TRY(need_int(j, arg[1], 0, &width));
+    TRY(jarg_int(j, arg[1], 0, &width));
     if (arg[2].kind != JV_ABSENT && (arg[2].kind != JV_STR || arg[2].s->bytes != 1))
         return JFAIL(j, UNSUPPORTED, "the fill must be one ASCII character");
     return jstr_pad(j, arg[0].s, width, arg[2].kind == JV_ABSENT ? ' ' : arg[2].s->text[0], where,
@@ -267,10 +244,8 @@ static sinter_status pad(struct jinja *j, struct jv *arg, int where, struct jv *
 }
 
 #define STR_PAD(name, where)                                                                       \
-    static sinter_status str_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,      \
-                                    struct jv *out)                                                \
+    static JFN(str_##name)                                                                         \
     {                                                                                              \
-        (void)raw;                                                                                 \
         return pad(j, arg, where, out);                                                            \
     }
 
@@ -278,16 +253,14 @@ STR_PAD(ljust, -1)
 STR_PAD(center, 0)
 STR_PAD(rjust, 1)
 
-static sinter_status str_zfill(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
+static JFN(str_zfill)
 {
     const struct jstr *s = arg[0].s;
     const bool sign = s->bytes && (s->text[0] == '+' || s->text[0] == '-');
     const struct jstr rest = {s->text + sign, s->bytes - sign, s->n_char - sign, false};
     int64_t width;
     struct jv padded, sign_text;
-    (void)raw;
-    TRY(need_int(j, arg[1], 0, &width));
+    TRY(jarg_int(j, arg[1], 0, &width));
     TRY(jstr_pad(j, &rest, width > INT32_MIN ? width - sign : width, '0', 1, &padded));
     TRY(jstr_share(j, s->text, sign, false, &sign_text));
     return jop_binary(j, J_ADD, sign_text, padded, out);
@@ -322,22 +295,27 @@ sinter_status jstr_replace(struct jinja *j, const struct jstr *s, const struct j
         }
     }
     text_buf_add(&b, s->text + at, s->bytes - at);
-    return jstr_take(j, &b, s->safe, out);
+    return jstr_take(j, SINTER_OK, &b, s->safe, out);
 }
 
-static sinter_status str_replace(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                 struct jv *out)
+static JFN(str_replace)
 {
     int64_t count;
-    (void)raw;
     TRY(need_plain(j, arg[0], "replace"));
     TRY(need_str(j, arg[1], "replace"));
     TRY(need_str(j, arg[2], "replace"));
-    TRY(need_int(j, arg[3], -1, &count));
+    TRY(jarg_int(j, arg[3], -1, &count));
     return jstr_replace(j, arg[0].s, arg[1].s, arg[2].s, count, out);
 }
 
 /* ---- Search ------------------------------------------------------------------------------- */
+
+/* start and end as Python counts them: from the end where they are negative. */
+static void clamp(int64_t n, int64_t *lo, int64_t *hi)
+{
+    *lo = *lo < 0 ? (*lo + n < 0 ? 0 : *lo + n) : *lo;
+    *hi = *hi < 0 ? (*hi + n < 0 ? 0 : *hi + n) : *hi > n ? n : *hi;
+}
 
 /* The part of the string that start and end (in characters) leave; false: an empty match, too,
  * is outside. */
@@ -348,12 +326,11 @@ static sinter_status window(struct jinja *j, struct jv *arg, struct jstr *out, s
     const int64_t n = (int64_t)s->n_char;
     int64_t lo = 0, hi = n;
     size_t from;
-    if (given(arg[2]))
-        TRY(need_int(j, arg[2], 0, &lo));
-    if (given(arg[3]))
-        TRY(need_int(j, arg[3], n, &hi));
-    lo = lo < 0 ? (lo + n < 0 ? 0 : lo + n) : lo;
-    hi = hi < 0 ? (hi + n < 0 ? 0 : hi + n) : hi > n ? n : hi;
+    if (jarg_given(arg[2]))
+        TRY(jarg_int(j, arg[2], 0, &lo));
+    if (jarg_given(arg[3]))
+        TRY(jarg_int(j, arg[3], n, &hi));
+    clamp(n, &lo, &hi);
     *inside = lo <= n && lo <= hi;
     if (!*inside)
         lo = hi = 0;
@@ -379,10 +356,8 @@ static sinter_status find_char(struct jinja *j, struct jv *arg, bool last, int64
 }
 
 #define STR_FIND(name, last, must)                                                                 \
-    static sinter_status str_##name(struct jinja *j, const struct jargs *raw, struct jv *arg,      \
-                                    struct jv *out)                                                \
+    static JFN(str_##name)                                                                         \
     {                                                                                              \
-        (void)raw;                                                                                 \
         out->kind = JV_INT;                                                                        \
         TRY(find_char(j, arg, last, &out->i));                                                     \
         if (must && out->i < 0)                                                                    \
@@ -395,13 +370,11 @@ STR_FIND(rfind, true, false)
 STR_FIND(index, false, true)
 STR_FIND(rindex, true, true)
 
-static sinter_status str_count(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
+static JFN(str_count)
 {
     struct jstr w;
     size_t start, n = 0;
     bool inside;
-    (void)raw;
     TRY(need_str(j, arg[1], "count"));
     TRY(window(j, arg, &w, &start, &inside));
     if (!arg[1].s->bytes)
@@ -434,81 +407,64 @@ static sinter_status edge(struct jinja *j, struct jv *arg, bool end, struct jv *
     return SINTER_OK;
 }
 
-static sinter_status str_startswith(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                    struct jv *out)
+static JFN(str_startswith)
 {
-    (void)raw;
     return edge(j, arg, false, out);
 }
 
-static sinter_status str_endswith(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                  struct jv *out)
+static JFN(str_endswith)
 {
-    (void)raw;
     return edge(j, arg, true, out);
 }
 
-static sinter_status str_removeprefix(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                      struct jv *out)
+/* The string without `fix` at its start or end, if that is there. */
+static sinter_status without(struct jinja *j, struct jv *arg, bool end, struct jv *out)
 {
-    const struct jstr *s = arg[0].s, *p;
-    (void)raw;
-    TRY(need_str(j, arg[1], "removeprefix"));
-    p = arg[1].s;
-    if (p->bytes > s->bytes || memcmp(s->text, p->text, p->bytes) != 0) {
+    const struct jstr *s = arg[0].s, *fix;
+    TRY(need_str(j, arg[1], end ? "removesuffix" : "removeprefix"));
+    fix = arg[1].s;
+    if (fix->bytes > s->bytes ||
+        memcmp(s->text + (end ? s->bytes - fix->bytes : 0), fix->text, fix->bytes) != 0) {
         *out = arg[0];
         return SINTER_OK;
     }
-    return jstr_share(j, s->text + p->bytes, s->bytes - p->bytes, s->safe, out);
+    return jstr_share(j, s->text + (end ? 0 : fix->bytes), s->bytes - fix->bytes, s->safe, out);
 }
 
-static sinter_status str_removesuffix(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                      struct jv *out)
+static JFN(str_removeprefix)
 {
-    const struct jstr *s = arg[0].s, *p;
-    (void)raw;
-    TRY(need_str(j, arg[1], "removesuffix"));
-    p = arg[1].s;
-    if (p->bytes > s->bytes || memcmp(s->text + s->bytes - p->bytes, p->text, p->bytes) != 0) {
-        *out = arg[0];
-        return SINTER_OK;
-    }
-    return jstr_share(j, s->text, s->bytes - p->bytes, s->safe, out);
+    return without(j, arg, false, out);
+}
+
+static JFN(str_removesuffix)
+{
+    return without(j, arg, true, out);
 }
 
 /* ---- Split and join ----------------------------------------------------------------------- */
 
+/* A list of parts of s that grows. */
 struct pieces {
     struct jinja *j;
     const struct jstr *s;
-    struct jv *item;
-    size_t n, cap;
+    struct jseq *list;
+    size_t cap;
 };
+
+static sinter_status pieces_new(struct pieces *p, struct jinja *j, const struct jstr *s,
+                                struct jv *out)
+{
+    TRY(jseq_new(j, SEQ_LIST, 0, out));
+    *p = (struct pieces){.j = j, .s = s, .list = out->seq};
+    return jcharge(j, s->bytes / 16);
+}
 
 static sinter_status piece(struct pieces *p, size_t from, size_t to)
 {
-    if (p->n == p->cap) {
-        struct jv *old = p->item;
-        p->cap = p->cap ? p->cap * 2 : 4;
-        TRY(jalloc(p->j, p->cap, sizeof *old, &p->item));
-        if (p->n)
-            memcpy(p->item, old, p->n * sizeof *old);
-    }
+    struct jv v;
     TRY(jcharge(p->j, 1));
-    return jstr_share(p->j, p->s->text + from, to - from, p->s->safe, &p->item[p->n++]);
-}
-
-static sinter_status pieces_list(struct pieces *p, bool reverse, struct jv *out)
-{
-    TRY(jseq_new(p->j, SEQ_LIST, 0, out));
-    for (size_t i = 0; reverse && i < p->n / 2; i++) {
-        const struct jv t = p->item[i];
-        p->item[i] = p->item[p->n - 1 - i];
-        p->item[p->n - 1 - i] = t;
-    }
-    out->seq->item = p->item;
-    out->seq->n = p->n;
-    return SINTER_OK;
+    TRY(jstr_share(p->j, p->s->text + from, to - from, p->s->safe, &v));
+    return jseq_push(p->j, p->list, &p->cap, v);
 }
 
 static size_t skip(const struct jstr *s, size_t at, bool space)
@@ -537,7 +493,7 @@ static sinter_status split_blanks(struct pieces *p, int64_t max)
     const struct jstr *s = p->s;
     for (size_t at = skip(s, 0, true); at < s->bytes;) {
         size_t end = skip(s, at, false);
-        if (max >= 0 && (int64_t)p->n == max)
+        if (max >= 0 && (int64_t)p->list->n == max)
             end = s->bytes;
         TRY(piece(p, at, end));
         at = skip(s, end, true);
@@ -550,7 +506,7 @@ static sinter_status rsplit_blanks(struct pieces *p, int64_t max)
     const struct jstr *s = p->s;
     for (size_t end = skip_back(s, s->bytes, true); end;) {
         size_t at = skip_back(s, end, false);
-        if (max >= 0 && (int64_t)p->n == max)
+        if (max >= 0 && (int64_t)p->list->n == max)
             at = 0;
         TRY(piece(p, at, end));
         end = skip_back(s, at, true);
@@ -561,7 +517,7 @@ static sinter_status rsplit_blanks(struct pieces *p, int64_t max)
 static sinter_status split_text(struct pieces *p, const struct jstr *sep, int64_t max, bool last)
 {
     size_t at = 0, end = p->s->bytes;
-    while (max < 0 || (int64_t)p->n < max) {
+    while (max < 0 || (int64_t)p->list->n < max) {
         const size_t hit = last ? find_last(p->s->text, end, sep->text, sep->bytes)
                                 : jtext_find(p->s->text, end, sep->text, sep->bytes, at);
         if (hit == SIZE_MAX)
@@ -575,11 +531,11 @@ static sinter_status split_text(struct pieces *p, const struct jstr *sep, int64_
 
 static sinter_status split(struct jinja *j, struct jv *arg, bool last, struct jv *out)
 {
-    struct pieces p = {.j = j, .s = arg[0].s};
+    struct pieces p;
     int64_t max;
-    TRY(need_int(j, arg[2], -1, &max));
-    TRY(jcharge(j, p.s->bytes / 16));
-    if (!given(arg[1])) {
+    TRY(jarg_int(j, arg[2], -1, &max));
+    TRY(pieces_new(&p, j, arg[0].s, out));
+    if (!jarg_given(arg[1])) {
         TRY(last ? rsplit_blanks(&p, max) : split_blanks(&p, max));
     } else {
         TRY(need_str(j, arg[1], "split"));
@@ -587,20 +543,21 @@ static sinter_status split(struct jinja *j, struct jv *arg, bool last, struct jv
             return JFAIL(j, DATA, "empty separator");
         TRY(split_text(&p, arg[1].s, max, last));
     }
-    return pieces_list(&p, last, out);
+    for (struct jv *a = p.list->item, *b = a + p.list->n; last && a + 1 < b; a++) { /* reversed */
+        const struct jv t = *a;
+        *a = *--b;
+        *b = t;
+    }
+    return SINTER_OK;
 }
 
-static sinter_status str_split(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
+static JFN(str_split)
 {
-    (void)raw;
     return split(j, arg, false, out);
 }
 
-static sinter_status str_rsplit(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                struct jv *out)
+static JFN(str_rsplit)
 {
-    (void)raw;
     return split(j, arg, true, out);
 }
 
@@ -631,17 +588,13 @@ static sinter_status partition(struct jinja *j, struct jv *arg, bool last, struc
     return jstr_share(j, s->text + hit, s->bytes - hit, false, &t.seq->item[2]);
 }
 
-static sinter_status str_partition(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                   struct jv *out)
+static JFN(str_partition)
 {
-    (void)raw;
     return partition(j, arg, false, out);
 }
 
-static sinter_status str_rpartition(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                    struct jv *out)
+static JFN(str_rpartition)
 {
-    (void)raw;
     return partition(j, arg, true, out);
 }
 
@@ -653,9 +606,9 @@ static bool line_end(uint32_t c)
 
 sinter_status jstr_lines(struct jinja *j, const struct jstr *s, bool keep, struct jv *out)
 {
-    struct pieces p = {.j = j, .s = s};
+    struct pieces p;
     size_t start = 0, len;
-    TRY(jcharge(j, s->bytes / 16));
+    TRY(pieces_new(&p, j, s, out));
     for (size_t i = 0; i < s->bytes; i += len) {
         const uint32_t c = jchar_get(s->text + i, &len);
         if (!line_end(c))
@@ -667,23 +620,20 @@ sinter_status jstr_lines(struct jinja *j, const struct jstr *s, bool keep, struc
     }
     if (start < s->bytes)
         TRY(piece(&p, start, s->bytes));
-    return pieces_list(&p, false, out);
+    return SINTER_OK;
 }
 
-static sinter_status str_splitlines(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                    struct jv *out)
+static JFN(str_splitlines)
 {
-    (void)raw;
     return jstr_lines(j, arg[0].s, jv_truth(arg[1]), out);
 }
 
-static sinter_status str_join(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                              struct jv *out)
+static JFN(str_join)
 {
+    sinter_status status = SINTER_OK;
     struct text_buf b;
     struct jv *item;
     size_t n;
-    (void)raw;
     TRY(need_plain(j, arg[0], "join"));
     TRY(jv_elements(j, arg[1], &item, &n));
     for (size_t i = 0; i < n; i++)
@@ -691,24 +641,17 @@ static sinter_status str_join(struct jinja *j, const struct jargs *raw, struct j
             return JFAIL(j, DATA, "sequence item %zu: expected str instance, %s found", i,
                          jv_type(item[i]));
     text_buf_init(&b, j->host);
-    for (size_t i = 0; i < n; i++) {
-        sinter_status status = SINTER_OK;
+    for (size_t i = 0; i < n && status == SINTER_OK; i++) {
         if (i)
             text_buf_add(&b, arg[0].s->text, arg[0].s->bytes);
         status = jv_print(j, item[i], &b);
-        if (status != SINTER_OK) {
-            text_buf_free(&b);
-            return status;
-        }
     }
-    return jstr_take(j, &b, false, out);
+    return jstr_take(j, status, &b, false, out);
 }
 
-static sinter_status str_format(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                struct jv *out)
+static JFN(str_format)
 {
     const struct jargs rest = {raw->pos + 1, raw->n_pos - 1, raw->kw, raw->n_kw};
-    (void)arg;
     return jfmt_format(j, raw->pos[0].s, &rest, out);
 }
 
@@ -766,17 +709,14 @@ const size_t jinja_n_str_method = sizeof jinja_str_methods / sizeof *jinja_str_m
 
 /* ---- list, tuple, range ------------------------------------------------------------------- */
 
-static sinter_status list_index(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                struct jv *out)
+static JFN(list_index)
 {
     const struct jseq *s = arg[0].seq;
     const int64_t n = (int64_t)s->n;
     int64_t lo, hi;
-    (void)raw;
-    TRY(need_int(j, arg[2], 0, &lo));
-    TRY(need_int(j, arg[3], n, &hi));
-    lo = lo < 0 ? (lo + n < 0 ? 0 : lo + n) : lo;
-    hi = hi < 0 ? hi + n : hi > n ? n : hi;
+    TRY(jarg_int(j, arg[2], 0, &lo));
+    TRY(jarg_int(j, arg[3], n, &hi));
+    clamp(n, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
         bool equal;
         TRY(jv_equal(j, s->item[i], arg[1], &equal));
@@ -788,11 +728,9 @@ static sinter_status list_index(struct jinja *j, const struct jargs *raw, struct
     return JFAIL(j, DATA, "the value is not in the list");
 }
 
-static sinter_status list_count(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                struct jv *out)
+static JFN(list_count)
 {
     int64_t n = 0;
-    (void)raw;
     for (size_t i = 0; i < arg[0].seq->n; i++) {
         bool equal;
         TRY(jv_equal(j, arg[0].seq->item[i], arg[1], &equal));
@@ -802,11 +740,8 @@ static sinter_status list_count(struct jinja *j, const struct jargs *raw, struct
     return SINTER_OK;
 }
 
-static sinter_status list_copy(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
+static JFN(list_copy)
 {
-    (void)j;
-    (void)raw;
     *out = arg[0]; /* lists never change */
     return SINTER_OK;
 }
@@ -820,88 +755,67 @@ const size_t jinja_n_list_method = sizeof jinja_list_methods / sizeof *jinja_lis
 
 /* ---- dict --------------------------------------------------------------------------------- */
 
-static sinter_status dict_get(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                              struct jv *out)
+static JFN(dict_get)
 {
     struct jv *found;
-    (void)raw;
     TRY(jdict_get(j, arg[0].dict, arg[1], &found));
     *out = found ? *found : arg[2].kind == JV_ABSENT ? jv_none() : arg[2];
     return SINTER_OK;
 }
 
-static sinter_status dict_keys(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
+static JFN(dict_keys)
 {
     const struct jdict *d = arg[0].dict;
-    (void)raw;
     TRY(jseq_new(j, SEQ_KEYS, d->n, out));
     for (size_t i = 0; i < d->n; i++)
         out->seq->item[i] = d->pair[i].key;
     return SINTER_OK;
 }
 
-static sinter_status dict_values(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                 struct jv *out)
+static JFN(dict_values)
 {
     const struct jdict *d = arg[0].dict;
-    (void)raw;
     TRY(jseq_new(j, SEQ_VALUES, d->n, out));
     for (size_t i = 0; i < d->n; i++)
         out->seq->item[i] = d->pair[i].value;
     return SINTER_OK;
 }
 
-static sinter_status dict_items(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                struct jv *out)
+static JFN(dict_items)
 {
     const struct jdict *d = arg[0].dict;
-    (void)raw;
     TRY(jseq_new(j, SEQ_ITEMS, d->n, out));
     for (size_t i = 0; i < d->n; i++) {
-        TRY(jseq_new(j, SEQ_TUPLE, 2, &out->seq->item[i]));
-        out->seq->item[i].seq->item[0] = d->pair[i].key;
-        out->seq->item[i].seq->item[1] = d->pair[i].value;
+        TRY(jseq_pair(j, d->pair[i].key, d->pair[i].value, &out->seq->item[i]));
     }
     return SINTER_OK;
-}
-
-static sinter_status dict_copy(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                               struct jv *out)
-{
-    return list_copy(j, raw, arg, out);
 }
 
 const struct jrow jinja_dict_methods[] = {
     {"get", "self key default /", 2, dict_get}, {"keys", "self /", 1, dict_keys},
     {"values", "self /", 1, dict_values},       {"items", "self /", 1, dict_items},
-    {"copy", "self /", 1, dict_copy},           {"fromkeys", NULL, 1, NULL},
+    {"copy", "self /", 1, list_copy},           {"fromkeys", NULL, 1, NULL},
 };
 const size_t jinja_n_dict_method = sizeof jinja_dict_methods / sizeof *jinja_dict_methods;
 
 /* ---- loop, cycler ------------------------------------------------------------------------- */
 
-static sinter_status loop_cycle(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                struct jv *out)
+static JFN(loop_cycle)
 {
-    (void)arg;
     if (raw->n_pos < 2 || raw->n_kw)
         return JFAIL(j, DATA, "no items for cycling given");
     *out = raw->pos[1 + raw->pos[0].loop->index0 % (raw->n_pos - 1)];
     return SINTER_OK;
 }
 
-static sinter_status loop_changed(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                  struct jv *out)
+static JFN(loop_changed)
 {
     struct jloop *l = raw->pos[0].loop;
     bool equal = false;
     struct jv now;
-    (void)arg;
     if (raw->n_kw)
         return JFAIL(j, DATA, "loop.changed takes no keywords");
-    TRY(jseq_new(j, SEQ_TUPLE, raw->n_pos - 1, &now));
-    memcpy(now.seq->item, raw->pos + 1, (raw->n_pos - 1) * sizeof *now.seq->item);
+    TRY(jseq_copy(j, SEQ_TUPLE, raw->pos + 1, raw->n_pos - 1, &now));
     if (l->changed.kind != JV_ABSENT)
         TRY(jv_equal(j, l->changed, now, &equal));
     l->changed = now;
@@ -915,22 +829,16 @@ const struct jrow jinja_loop_methods[] = {
 };
 const size_t jinja_n_loop_method = sizeof jinja_loop_methods / sizeof *jinja_loop_methods;
 
-static sinter_status cycler_next(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                 struct jv *out)
+static JFN(cycler_next)
 {
     struct jcycler *c = arg[0].cycler;
-    (void)j;
-    (void)raw;
     *out = c->item[c->pos];
     c->pos = (c->pos + 1) % c->n;
     return SINTER_OK;
 }
 
-static sinter_status cycler_reset(struct jinja *j, const struct jargs *raw, struct jv *arg,
-                                  struct jv *out)
+static JFN(cycler_reset)
 {
-    (void)j;
-    (void)raw;
     arg[0].cycler->pos = 0;
     *out = jv_none();
     return SINTER_OK;

@@ -38,7 +38,7 @@ sinter_status jstr_escape(struct jinja *j, struct jv v, struct jv *out)
                                      : NULL;
         text_buf_add(&b, to ? to : &c, to ? strlen(to) : 1);
     }
-    return jstr_take(j, &b, true, out);
+    return jstr_take(j, SINTER_OK, &b, true, out);
 }
 
 static sinter_status add_strings(struct jinja *j, struct jv a, struct jv b, struct jv *out)
@@ -262,7 +262,7 @@ static sinter_status slice_string(struct jinja *j, const struct jstr *s, int64_t
     }
     struct jv *item;
     size_t n_item;
-    TRY(jv_elements(j, (struct jv){.kind = JV_STR, .s = s}, &item, &n_item));
+    TRY(jv_elements(j, jv_text(s), &item, &n_item));
     TRY(jalloc(j, s->bytes, 1, &text));
     for (size_t i = 0; i < n; i++, lo += step) {
         memcpy(text + bytes, item[lo].s->text, item[lo].s->bytes);

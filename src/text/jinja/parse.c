@@ -35,8 +35,7 @@ static void advance(struct jparser *p)
 
 static bool text_is(const struct jtoken *t, const char *name)
 {
-    return t->kind == T_NAME && t->text->bytes == strlen(name) &&
-           !memcmp(t->text->text, name, t->text->bytes);
+    return t->kind == T_NAME && jstr_is(t->text, name);
 }
 
 bool jparse_is_op(const struct jparser *p, const char *op)
@@ -356,45 +355,32 @@ static sinter_status filter_expr(struct jparser *p, struct jnode **node)
     }
 }
 
-static sinter_status parse_list(struct jparser *p, struct jnode **out)
+/* "[a, b]" or "{a: b, c: d}"; a comma may stand behind the last. */
+static sinter_status parse_items(struct jparser *p, enum jnode_kind kind, const char *end,
+                                 struct jnode **out)
 {
     struct jnode *n, **tail, *item;
-    TRY(jparse_node(p, N_LIST, cur(p)->at, &n));
+    TRY(jparse_node(p, kind, cur(p)->at, &n));
     tail = &n->list;
     advance(p);
-    while (!jparse_is_op(p, "]")) {
+    while (!jparse_is_op(p, end)) {
         if (n->list) {
             TRY(jparse_expect_op(p, ","));
-            if (jparse_is_op(p, "]"))
+            if (jparse_is_op(p, end))
                 break;
         }
-        TRY(jparse_expr(p, true, &item));
+        if (kind == N_LIST) {
+            TRY(jparse_expr(p, true, &item));
+        } else {
+            TRY(jparse_node(p, N_PAIR, cur(p)->at, &item));
+            TRY(jparse_expr(p, true, &item->a));
+            TRY(jparse_expect_op(p, ":"));
+            TRY(jparse_expr(p, true, &item->b));
+        }
         append(&tail, item);
     }
     *out = n;
-    return jparse_expect_op(p, "]");
-}
-
-static sinter_status parse_dict(struct jparser *p, struct jnode **out)
-{
-    struct jnode *n, **tail, *pair;
-    TRY(jparse_node(p, N_DICT, cur(p)->at, &n));
-    tail = &n->list;
-    advance(p);
-    while (!jparse_is_op(p, "}")) {
-        if (n->list) {
-            TRY(jparse_expect_op(p, ","));
-            if (jparse_is_op(p, "}"))
-                break;
-        }
-        TRY(jparse_node(p, N_PAIR, cur(p)->at, &pair));
-        TRY(jparse_expr(p, true, &pair->a));
-        TRY(jparse_expect_op(p, ":"));
-        TRY(jparse_expr(p, true, &pair->b));
-        append(&tail, pair);
-    }
-    *out = n;
-    return jparse_expect_op(p, "}");
+    return jparse_expect_op(p, end);
 }
 
 static sinter_status constant(struct jparser *p, struct jv v, uint32_t at, struct jnode **out)
@@ -430,8 +416,7 @@ static sinter_status parse_name(struct jparser *p, bool ns, struct jnode **out)
 static sinter_status parse_strings(struct jparser *p, struct jnode **out)
 {
     const struct jtoken *first = cur(p);
-    sinter_status status = SINTER_OK;
-    struct jv v = {.kind = JV_STR, .s = first->text};
+    struct jv v = jv_text(first->text);
     struct text_buf b;
     advance(p);
     if (cur(p)->kind == T_STRING) {
@@ -439,10 +424,9 @@ static sinter_status parse_strings(struct jparser *p, struct jnode **out)
         text_buf_add(&b, first->text->text, first->text->bytes);
         for (; cur(p)->kind == T_STRING; advance(p))
             text_buf_add(&b, cur(p)->text->text, cur(p)->text->bytes);
-        TRY(jstr_take(p->j, &b, false, &v));
+        TRY(jstr_take(p->j, SINTER_OK, &b, false, &v));
     }
-    status = constant(p, v, first->at, out);
-    return status;
+    return constant(p, v, first->at, out);
 }
 
 sinter_status jparse_primary(struct jparser *p, bool ns, struct jnode **out)
@@ -461,9 +445,9 @@ sinter_status jparse_primary(struct jparser *p, bool ns, struct jnode **out)
         return unexpected(p, "an expression");
     TRY(jparse_deeper(p));
     if (jparse_is_op(p, "[")) {
-        status = parse_list(p, out);
+        status = parse_items(p, N_LIST, "]", out);
     } else if (jparse_is_op(p, "{")) {
-        status = parse_dict(p, out);
+        status = parse_items(p, N_DICT, "}", out);
     } else {
         advance(p);
         status = jparse_tuple(p, TUPLE_COND | TUPLE_PAREN, NULL, out);

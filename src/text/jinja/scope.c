@@ -246,11 +246,6 @@ out:
     return status;
 }
 
-static bool is_text(const struct jstr *s, const char *name)
-{
-    return s->bytes == strlen(name) && !memcmp(s->text, name, s->bytes);
-}
-
 static sinter_status intern(struct jparser *p, const char *name, int *out)
 {
     struct jv v;
@@ -308,11 +303,11 @@ static sinter_status for_frames(struct jparser *p, const struct symbols *s, stru
 /* map('name'), select('test'), selectattr('a', 'test'): names in constants are looked up early. */
 static sinter_status nested_row(struct jparser *p, const struct jnode *n)
 {
-    const bool is_map = is_text(n->text, "map");
-    const bool attr = is_text(n->text, "selectattr") || is_text(n->text, "rejectattr");
+    const bool is_map = jstr_is(n->text, "map");
+    const bool attr = jstr_is(n->text, "selectattr") || jstr_is(n->text, "rejectattr");
     const struct jnode *arg = n->list;
     const struct jrow *row;
-    if (!is_map && !attr && !is_text(n->text, "select") && !is_text(n->text, "reject"))
+    if (!is_map && !attr && !jstr_is(n->text, "select") && !jstr_is(n->text, "reject"))
         return SINTER_OK;
     if (attr && arg)
         arg = arg->next;
@@ -330,15 +325,13 @@ static sinter_status bind_row(struct jparser *p, struct jnode *n, bool soft)
 {
     const bool filter = n->kind == N_FILTER;
     const char *what = filter ? "filter" : "test";
-    const int width = (int)(n->text->bytes < 60 ? n->text->bytes : 60);
     n->row = filter ? jinja_filter_find(n->text->text, n->text->bytes)
                     : jinja_test_find(n->text->text, n->text->bytes);
     if (n->row && !n->row->fn)
         return jparse_fail(p, SINTER_E_UNSUPPORTED, n->at, "the %s '%s' is not supported", what,
                            n->row->name);
     if (!n->row && !soft)
-        return jparse_fail(p, SINTER_E_DATA, n->at, "there is no %s '%.*s'", what, width,
-                           n->text->text);
+        return jparse_fail(p, SINTER_E_DATA, n->at, "there is no %s '%.*s'", what, JCUT(n->text));
     return filter ? nested_row(p, n) : SINTER_OK;
 }
 
@@ -349,7 +342,7 @@ static sinter_status check_call(struct jparser *p, const struct jnode *n)
                                           "format_map", "isidentifier", "istitle",   "fromkeys",
                                           "expandtabs", "isprintable"};
     for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
-        if (n->a->kind == N_ATTR && is_text(n->a->text, lacking[i]))
+        if (n->a->kind == N_ATTR && jstr_is(n->a->text, lacking[i]))
             return jparse_fail(p, SINTER_E_UNSUPPORTED, n->a->at,
                                "the method '%s' is not supported", lacking[i]);
     return SINTER_OK;

@@ -4,30 +4,6 @@
 
 #include <string.h>
 
-static bool given(struct jv v)
-{
-    return v.kind != JV_ABSENT && v.kind != JV_NONE;
-}
-
-/* A sequence that grows. */
-static sinter_status push(struct jinja *j, struct jseq *s, size_t *cap, struct jv v)
-{
-    if (s->n == *cap) {
-        struct jv *old = s->item;
-        *cap = *cap ? *cap * 2 : 8;
-        TRY(jalloc(j, *cap, sizeof *old, &s->item));
-        if (s->n)
-            memcpy(s->item, old, s->n * sizeof *old);
-    }
-    s->item[s->n++] = v;
-    return SINTER_OK;
-}
-
-static sinter_status growing(struct jinja *j, enum jseq_kind kind, struct jv *out)
-{
-    return jseq_new(j, kind, 0, out);
-}
-
 /* "a.b.0": attributes and, where a part is a number, elements. */
 static sinter_status get_path(struct jinja *j, struct jv item, const char *path, size_t bytes,
                               struct jv fallback, struct jv *out)
@@ -46,7 +22,7 @@ static sinter_status get_path(struct jinja *j, struct jv item, const char *path,
         TRY(jcharge(j, 1));
         TRY(jstr_share(j, path + at, n, false, &key));
         TRY(jattr_item(j, item, digits ? jv_int(number) : key, &item));
-        if (given(fallback) && item.kind == JV_UNDEFINED)
+        if (jarg_given(fallback) && item.kind == JV_UNDEFINED)
             item = fallback;
         at += n + 1;
     } while (at <= bytes);
@@ -54,19 +30,17 @@ static sinter_status get_path(struct jinja *j, struct jv item, const char *path,
     return SINTER_OK;
 }
 
-static const struct jv absent = {JV_ABSENT, {0}};
-
 /* The value that a filter's `attribute` argument picks from an item. */
 static sinter_status get_attribute(struct jinja *j, struct jv item, struct jv attribute,
                                    struct jv fallback, struct jv *out)
 {
     *out = item;
-    if (!given(attribute))
+    if (!jarg_given(attribute))
         return SINTER_OK;
     if (attribute.kind == JV_STR)
         return get_path(j, item, attribute.s->text, attribute.s->bytes, fallback, out);
     TRY(jattr_item(j, item, attribute, out));
-    if (given(fallback) && out->kind == JV_UNDEFINED)
+    if (jarg_given(fallback) && out->kind == JV_UNDEFINED)
         *out = fallback;
     return SINTER_OK;
 }
@@ -122,18 +96,18 @@ static sinter_status sort_key(struct jinja *j, struct jv item, struct jv attribu
     const bool text = attribute.kind == JV_STR;
     const char *path = text ? attribute.s->text : NULL;
     size_t left = text ? attribute.s->bytes : 0, cap = 0;
-    TRY(growing(j, SEQ_LIST, out));
+    TRY(jseq_new(j, SEQ_LIST, 0, out));
     do {
         const char *comma = text ? memchr(path, ',', left) : NULL;
         const size_t n = comma ? (size_t)(comma - path) : left;
         struct jv v;
         if (text)
-            TRY(get_path(j, item, path, n, absent, &v));
+            TRY(get_path(j, item, path, n, jv_absent(), &v));
         else
-            TRY(get_attribute(j, item, attribute, absent, &v));
+            TRY(get_attribute(j, item, attribute, jv_absent(), &v));
         if (!case_sensitive)
             TRY(ignore_case(j, &v));
-        TRY(push(j, out->seq, &cap, v));
+        TRY(jseq_push(j, out->seq, &cap, v));
         if (!comma)
             break;
         path += n + 1;
@@ -142,12 +116,11 @@ static sinter_status sort_key(struct jinja *j, struct jv item, struct jv attribu
     return SINTER_OK;
 }
 
-JFILTER(sort)
+JFN(jfilter_sort)
 {
     struct keyed *a;
     struct jv *item;
     size_t n;
-    (void)raw;
     TRY(jv_elements(j, arg[0], &item, &n));
     TRY(jalloc(j, n, sizeof *a, &a));
     for (size_t i = 0; i < n; i++) {
@@ -157,15 +130,12 @@ JFILTER(sort)
     return sort_items(j, a, n, jv_truth(arg[1]), out);
 }
 
-JFILTER(dictsort)
+JFN(jfilter_dictsort)
 {
-    const bool by_value =
-        arg[2].kind == JV_STR && arg[2].s->bytes == 5 && !memcmp(arg[2].s->text, "value", 5);
+    const bool by_value = jarg_is(arg[2], "value");
     struct keyed *a;
     const struct jdict *d;
-    (void)raw;
-    if (arg[2].kind != JV_ABSENT && !by_value &&
-        (arg[2].kind != JV_STR || arg[2].s->bytes != 3 || memcmp(arg[2].s->text, "key", 3) != 0))
+    if (arg[2].kind != JV_ABSENT && !by_value && !jarg_is(arg[2], "key"))
         return JFAIL(j, DATA, "You can only sort by either \"key\" or \"value\"");
     if (arg[0].kind == JV_UNDEFINED)
         return jundef_fail(j, arg[0]);
@@ -175,9 +145,7 @@ JFILTER(dictsort)
     TRY(jcharge(j, d->n));
     TRY(jalloc(j, d->n, sizeof *a, &a));
     for (size_t i = 0; i < d->n; i++) {
-        TRY(jseq_new(j, SEQ_TUPLE, 2, &a[i].item));
-        a[i].item.seq->item[0] = d->pair[i].key;
-        a[i].item.seq->item[1] = d->pair[i].value;
+        TRY(jseq_pair(j, d->pair[i].key, d->pair[i].value, &a[i].item));
         a[i].key = by_value ? d->pair[i].value : d->pair[i].key;
         if (!jv_truth(arg[1]))
             TRY(ignore_case(j, &a[i].key));
@@ -193,9 +161,7 @@ static sinter_status group(struct jinja *j, struct jv key, const struct keyed *a
     TRY(jseq_new(j, SEQ_LIST, n, &list));
     for (size_t i = 0; i < n; i++)
         list.seq->item[i] = a[i].item;
-    TRY(jseq_new(j, SEQ_TUPLE, 2, out));
-    out->seq->item[0] = key;
-    out->seq->item[1] = list;
+    TRY(jseq_pair(j, key, list, out));
     TRY(jdict_new(j, 2, &names));
     TRY(jstr_share(j, "grouper", 7, false, &name));
     TRY(jdict_set(j, names, name, key));
@@ -205,13 +171,12 @@ static sinter_status group(struct jinja *j, struct jv key, const struct keyed *a
     return SINTER_OK;
 }
 
-JFILTER(groupby)
+JFN(jfilter_groupby)
 {
     const bool sensitive = jv_truth(arg[3]);
     struct keyed *a, *tmp;
     struct jv *item, one, key;
     size_t n, cap = 0;
-    (void)raw;
     TRY(jv_elements(j, arg[0], &item, &n));
     TRY(jalloc(j, n, sizeof *a, &a));
     TRY(jalloc(j, n, sizeof *tmp, &tmp));
@@ -222,7 +187,7 @@ JFILTER(groupby)
             TRY(ignore_case(j, &a[i].key));
     }
     TRY(merge_sort(j, a, tmp, n, false));
-    TRY(growing(j, SEQ_LIST, out));
+    TRY(jseq_new(j, SEQ_LIST, 0, out));
     for (size_t i = 0, end; i < n; i = end) {
         bool equal = true;
         for (end = i + 1; end < n; end++) {
@@ -234,7 +199,7 @@ JFILTER(groupby)
         if (!sensitive)
             TRY(get_attribute(j, a[i].item, arg[1], arg[2], &key));
         TRY(group(j, key, a + i, end - i, &one));
-        TRY(push(j, out->seq, &cap, one));
+        TRY(jseq_push(j, out->seq, &cap, one));
     }
     return SINTER_OK;
 }
@@ -249,7 +214,7 @@ static sinter_status extreme(struct jinja *j, struct jv *arg, bool max, struct j
         return jundef_new(j, UNDEF_HINT, "list", hint, sizeof hint - 1, out);
     for (size_t i = 0; i < n; i++) {
         bool better = i == 0;
-        TRY(get_attribute(j, item[i], arg[2], absent, &key));
+        TRY(get_attribute(j, item[i], arg[2], jv_absent(), &key));
         if (!jv_truth(arg[1]))
             TRY(ignore_case(j, &key));
         if (i)
@@ -262,24 +227,21 @@ static sinter_status extreme(struct jinja *j, struct jv *arg, bool max, struct j
     return SINTER_OK;
 }
 
-JFILTER(max)
+JFN(jfilter_max)
 {
-    (void)raw;
     return extreme(j, arg, true, out);
 }
 
-JFILTER(min)
+JFN(jfilter_min)
 {
-    (void)raw;
     return extreme(j, arg, false, out);
 }
 
 /* ---- Whole sequences ---------------------------------------------------------------------- */
 
-JFILTER(length)
+JFN(jfilter_length)
 {
     const struct jv v = arg[0];
-    (void)raw;
     if (v.kind == JV_STR)
         *out = jv_int((int64_t)v.s->n_char);
     else if (v.kind == JV_DICT)
@@ -295,11 +257,10 @@ JFILTER(length)
     return SINTER_OK;
 }
 
-JFILTER(list)
+JFN(jfilter_list)
 {
     struct jv *item;
     size_t n;
-    (void)raw;
     TRY(jv_elements(j, arg[0], &item, &n));
     TRY(jseq_new(j, SEQ_LIST, 0, out));
     out->seq->item = item;
@@ -307,12 +268,11 @@ JFILTER(list)
     return SINTER_OK;
 }
 
-JFILTER(first)
+JFN(jfilter_first)
 {
     static const char hint[] = "No first item, sequence was empty.";
     struct jv *item;
     size_t n;
-    (void)raw;
     if (arg[0].kind == JV_SEQ && arg[0].seq->kind == SEQ_GENERATOR &&
         arg[0].seq->pos < arg[0].seq->n) { /* takes one and leaves the rest */
         *out = arg[0].seq->item[arg[0].seq->pos++];
@@ -333,12 +293,11 @@ static sinter_status need_reversible(struct jinja *j, struct jv v)
     return SINTER_OK;
 }
 
-JFILTER(last)
+JFN(jfilter_last)
 {
     static const char hint[] = "No last item, sequence was empty.";
     struct jv *item;
     size_t n;
-    (void)raw;
     if (arg[0].kind == JV_UNDEFINED) /* reversed() of it asks __getitem__ */
         n = 0, item = NULL;
     else {
@@ -351,11 +310,10 @@ JFILTER(last)
     return SINTER_OK;
 }
 
-JFILTER(reverse)
+JFN(jfilter_reverse)
 {
     struct jv *item;
     size_t n;
-    (void)raw;
     if (arg[0].kind == JV_STR)
         return jop_slice(j, arg[0], jv_none(), jv_none(), jv_int(-1), out);
     TRY(jv_elements(j, arg[0], &item, &n));
@@ -368,11 +326,10 @@ JFILTER(reverse)
     return SINTER_OK;
 }
 
-JFILTER(items)
+JFN(jfilter_items)
 {
-    (void)raw;
     if (arg[0].kind == JV_UNDEFINED)
-        return growing(j, SEQ_GENERATOR, out);
+        return jseq_new(j, SEQ_GENERATOR, 0, out);
     if (arg[0].kind != JV_DICT)
         return JFAIL(j, DATA, "Can only get item pairs from a mapping.");
     TRY(jrow_find(jinja_dict_methods, jinja_n_dict_method, "items", 5)->fn(j, raw, arg, out));
@@ -380,21 +337,20 @@ JFILTER(items)
     return SINTER_OK;
 }
 
-JFILTER(join)
+JFN(jfilter_join)
 {
     const struct jstr *sep, *s;
     struct text_buf b;
     struct jv *item, *text, v;
     size_t n, bytes = 0;
-    (void)raw;
     TRY(jstr_share(j, "", 0, false, &v));
     TRY(jv_str(j, arg[1].kind == JV_ABSENT ? v : arg[1], &sep));
     TRY(jv_elements(j, arg[0], &item, &n));
     TRY(jalloc(j, n, sizeof *text, &text));
     for (size_t i = 0; i < n; i++) {
-        TRY(get_attribute(j, item[i], arg[2], absent, &v));
+        TRY(get_attribute(j, item[i], arg[2], jv_absent(), &v));
         TRY(jv_str(j, v, &s));
-        text[i] = (struct jv){.kind = JV_STR, .s = s};
+        text[i] = jv_text(s);
         bytes += s->bytes + sep->bytes;
         if (bytes > j->limit.output_bytes + sep->bytes)
             return JFAIL(j, LIMIT, "more than %zu bytes of text", j->limit.output_bytes);
@@ -405,97 +361,93 @@ JFILTER(join)
             text_buf_add(&b, sep->text, sep->bytes);
         text_buf_add(&b, text[i].s->text, text[i].s->bytes);
     }
-    return jstr_take(j, &b, false, out);
+    return jstr_take(j, SINTER_OK, &b, false, out);
 }
 
-JFILTER(sum)
+JFN(jfilter_sum)
 {
     struct jv *item, v;
     size_t n;
-    (void)raw;
     TRY(jv_elements(j, arg[0], &item, &n));
     *out = arg[2].kind == JV_ABSENT ? jv_int(0) : arg[2];
     if (out->kind == JV_STR)
         return JFAIL(j, DATA, "sum() can't sum strings [use ''.join(seq) instead]");
     for (size_t i = 0; i < n; i++) {
-        TRY(get_attribute(j, item[i], arg[1], absent, &v));
+        TRY(get_attribute(j, item[i], arg[1], jv_absent(), &v));
         TRY(jop_binary(j, J_ADD, *out, v, out));
     }
     return SINTER_OK;
 }
 
-JFILTER(unique)
+JFN(jfilter_unique)
 {
     struct jv *item, key, *seen;
     struct jdict *d;
     size_t n, cap = 0;
-    (void)raw;
     TRY(jv_elements(j, arg[0], &item, &n));
     TRY(jdict_new(j, 8, &d));
-    TRY(growing(j, SEQ_GENERATOR, out));
+    TRY(jseq_new(j, SEQ_GENERATOR, 0, out));
     for (size_t i = 0; i < n; i++) {
-        TRY(get_attribute(j, item[i], arg[2], absent, &key));
+        TRY(get_attribute(j, item[i], arg[2], jv_absent(), &key));
         if (!jv_truth(arg[1]))
             TRY(ignore_case(j, &key));
         TRY(jdict_get(j, d, key, &seen));
         if (seen)
             continue;
         TRY(jdict_set(j, d, key, jv_none()));
-        TRY(push(j, out->seq, &cap, item[i]));
+        TRY(jseq_push(j, out->seq, &cap, item[i]));
     }
     return SINTER_OK;
 }
 
-JFILTER(batch)
+JFN(jfilter_batch)
 {
     struct jv *item, row;
     int64_t size;
     size_t n, cap = 0, row_cap = 0;
-    (void)raw;
-    TRY(jfilter_int(j, arg[1], 0, &size));
+    TRY(jarg_int(j, arg[1], 0, &size));
     if (size < 1)
         return JFAIL(j, UNSUPPORTED, "batch: fewer than one item per batch");
     TRY(jv_elements(j, arg[0], &item, &n));
-    TRY(growing(j, SEQ_GENERATOR, out));
+    TRY(jseq_new(j, SEQ_GENERATOR, 0, out));
     for (size_t i = 0; i < n; i++) {
         if (i % (size_t)size == 0) {
-            TRY(growing(j, SEQ_LIST, &row));
-            TRY(push(j, out->seq, &cap, row));
+            TRY(jseq_new(j, SEQ_LIST, 0, &row));
+            TRY(jseq_push(j, out->seq, &cap, row));
             row_cap = 0;
         }
-        TRY(push(j, row.seq, &row_cap, item[i]));
+        TRY(jseq_push(j, row.seq, &row_cap, item[i]));
     }
-    if (n && given(arg[2])) {
+    if (n && jarg_given(arg[2])) {
         TRY(jcharge(j, (size_t)size));
         while ((int64_t)row.seq->n < size)
-            TRY(push(j, row.seq, &row_cap, arg[2]));
+            TRY(jseq_push(j, row.seq, &row_cap, arg[2]));
     }
     return SINTER_OK;
 }
 
-JFILTER(slice)
+JFN(jfilter_slice)
 {
     struct jv *item, row;
     int64_t slices;
     size_t n, offset = 0, cap = 0;
-    (void)raw;
-    TRY(jfilter_int(j, arg[1], 0, &slices));
+    TRY(jarg_int(j, arg[1], 0, &slices));
     if (slices < 1)
         return JFAIL(j, DATA, "slice: fewer than one slice");
     TRY(jv_elements(j, arg[0], &item, &n));
-    TRY(growing(j, SEQ_GENERATOR, out));
+    TRY(jseq_new(j, SEQ_GENERATOR, 0, out));
     for (size_t k = 0; k < (size_t)slices; k++) {
         const size_t each = n / (size_t)slices, extra = n % (size_t)slices;
         const size_t start = offset + k * each;
         size_t row_cap = 0;
         TRY(jcharge(j, 1));
         offset += k < extra;
-        TRY(growing(j, SEQ_LIST, &row));
+        TRY(jseq_new(j, SEQ_LIST, 0, &row));
         for (size_t i = start; i < offset + (k + 1) * each; i++)
-            TRY(push(j, row.seq, &row_cap, item[i]));
-        if (given(arg[2]) && k >= extra)
-            TRY(push(j, row.seq, &row_cap, arg[2]));
-        TRY(push(j, out->seq, &cap, row));
+            TRY(jseq_push(j, row.seq, &row_cap, item[i]));
+        if (jarg_given(arg[2]) && k >= extra)
+            TRY(jseq_push(j, row.seq, &row_cap, arg[2]));
+        TRY(jseq_push(j, out->seq, &cap, row));
     }
     return SINTER_OK;
 }
@@ -505,8 +457,7 @@ JFILTER(slice)
 static const struct jv *keyword(const struct jargs *raw, const char *name)
 {
     for (size_t i = 0; i < raw->n_kw; i++)
-        if (raw->kw[i].name->bytes == strlen(name) &&
-            !memcmp(raw->kw[i].name->text, name, strlen(name)))
+        if (jstr_is(raw->kw[i].name, name))
             return &raw->kw[i].value;
     return NULL;
 }
@@ -525,8 +476,7 @@ static sinter_status call_named(struct jinja *j, bool filter, const struct jargs
     row = filter ? jinja_filter_find(name->text, name->bytes)
                  : jinja_test_find(name->text, name->bytes);
     if (!row)
-        return JFAIL(j, DATA, "No %s named '%.*s'", filter ? "filter" : "test",
-                     (int)(name->bytes < 60 ? name->bytes : 60), name->text);
+        return JFAIL(j, DATA, "No %s named '%.*s'", filter ? "filter" : "test", JCUT(name));
     TRY(jalloc(j, args->n_pos, sizeof *inner.pos, &inner.pos));
     memcpy(inner.pos, args->pos, args->n_pos * sizeof *inner.pos);
     inner.pos[0] = item;
@@ -536,15 +486,14 @@ static sinter_status call_named(struct jinja *j, bool filter, const struct jargs
     return SINTER_OK;
 }
 
-JFILTER(map)
+JFN(jfilter_map)
 {
     const struct jv *attribute = keyword(raw, "attribute"), *fallback = keyword(raw, "default");
     const bool by_name = raw->n_pos > 1 || !attribute;
     const struct jargs rest = {raw->pos + 1, raw->n_pos - 1, raw->kw, raw->n_kw};
     struct jv *item;
     size_t n;
-    (void)arg;
-    TRY(growing(j, SEQ_GENERATOR, out));
+    TRY(jseq_new(j, SEQ_GENERATOR, 0, out));
     if (!jv_truth(raw->pos[0]))
         return SINTER_OK;
     if (by_name && !rest.n_pos)
@@ -555,7 +504,7 @@ JFILTER(map)
     TRY(jseq_new(j, SEQ_GENERATOR, n, out));
     for (size_t i = 0; i < n; i++)
         TRY(by_name ? call_named(j, true, &rest, item[i], &out->seq->item[i])
-                    : get_attribute(j, item[i], *attribute, fallback ? *fallback : absent,
+                    : get_attribute(j, item[i], *attribute, fallback ? *fallback : jv_absent(),
                                     &out->seq->item[i]));
     return SINTER_OK;
 }
@@ -567,7 +516,7 @@ static sinter_status pick(struct jinja *j, const struct jargs *raw, bool attr, b
     struct jargs rest = *raw;
     struct jv *item;
     size_t n, cap = 0;
-    TRY(growing(j, SEQ_GENERATOR, out));
+    TRY(jseq_new(j, SEQ_GENERATOR, 0, out));
     if (!jv_truth(raw->pos[0]))
         return SINTER_OK;
     if (raw->n_pos < used)
@@ -578,35 +527,31 @@ static sinter_status pick(struct jinja *j, const struct jargs *raw, bool attr, b
     for (size_t i = 0; i < n; i++) {
         struct jv v = item[i];
         if (attr)
-            TRY(get_attribute(j, v, raw->pos[1], absent, &v));
+            TRY(get_attribute(j, v, raw->pos[1], jv_absent(), &v));
         if (rest.n_pos)
             TRY(call_named(j, false, &rest, v, &v));
         if (jv_truth(v) == want)
-            TRY(push(j, out->seq, &cap, item[i]));
+            TRY(jseq_push(j, out->seq, &cap, item[i]));
     }
     return SINTER_OK;
 }
 
-JFILTER(select)
+JFN(jfilter_select)
 {
-    (void)arg;
     return pick(j, raw, false, true, out);
 }
 
-JFILTER(reject)
+JFN(jfilter_reject)
 {
-    (void)arg;
     return pick(j, raw, false, false, out);
 }
 
-JFILTER(selectattr)
+JFN(jfilter_selectattr)
 {
-    (void)arg;
     return pick(j, raw, true, true, out);
 }
 
-JFILTER(rejectattr)
+JFN(jfilter_rejectattr)
 {
-    (void)arg;
     return pick(j, raw, true, false, out);
 }

@@ -43,8 +43,7 @@ static sinter_status function_body(struct jparser *p, const char *end, struct jn
 
 static bool named(const struct jparser *p, const struct jnode *n, const char *name)
 {
-    const struct jstr *s = p->t->name[n->name];
-    return s->bytes == strlen(name) && !memcmp(s->text, name, s->bytes);
+    return jstr_is(p->t->name[n->name], name);
 }
 
 static sinter_status check_target(struct jparser *p, const struct jnode *n)
@@ -267,8 +266,7 @@ static sinter_status statement(struct jparser *p, struct jnode **out)
     const struct jtoken *t;
     TRY(jparse_expect(p, T_NAME, &t));
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
-        const size_t n = strlen(statements[i].name);
-        if (t->text->bytes != n || memcmp(t->text->text, statements[i].name, n) != 0)
+        if (!jstr_is(t->text, statements[i].name))
             continue;
         if (!statements[i].parse)
             return jparse_fail(p, SINTER_E_UNSUPPORTED, t->at, "the tag '%s' is not supported",
@@ -277,8 +275,7 @@ static sinter_status statement(struct jparser *p, struct jnode **out)
         TRY(statements[i].parse(p, *out));
         return jparse_expect(p, T_BLOCK_END, NULL);
     }
-    return jparse_fail(p, SINTER_E_DATA, t->at, "unknown or misplaced tag '%.*s'",
-                       (int)(t->text->bytes < 60 ? t->text->bytes : 60), t->text->text);
+    return jparse_fail(p, SINTER_E_DATA, t->at, "unknown or misplaced tag '%.*s'", JCUT(t->text));
 }
 
 static bool at_end(const struct jparser *p, const char *const *ends)
@@ -412,8 +409,7 @@ void template_free(struct chat_template *t)
 bool template_reads(const struct chat_template *t, const char *variable)
 {
     for (int i = 0; i < t->n_name; i++)
-        if (t->name[i]->bytes == strlen(variable) &&
-            !memcmp(t->name[i]->text, variable, t->name[i]->bytes))
+        if (jstr_is(t->name[i], variable))
             return t->read[i];
     return false;
 }

@@ -58,13 +58,18 @@ sinter_status jalloc(struct jinja *j, size_t n, size_t each, void *out)
 
 /* ---- Strings ------------------------------------------------------------------------------ */
 
+bool jstr_is(const struct jstr *s, const char *text)
+{
+    return s->bytes == strlen(text) && !memcmp(s->text, text, s->bytes);
+}
+
 sinter_status jstr_share(struct jinja *j, const char *text, size_t bytes, bool safe, struct jv *out)
 {
     struct jstr *s;
     TRY(jcharge(j, bytes / 16));
     TRY(jalloc(j, 1, sizeof *s, &s));
     *s = (struct jstr){text, bytes, jchars(text, bytes), safe};
-    *out = (struct jv){.kind = JV_STR, .s = s};
+    *out = jv_text(s);
     return SINTER_OK;
 }
 
@@ -77,12 +82,12 @@ sinter_status jstr_copy(struct jinja *j, const char *text, size_t bytes, bool sa
     return jstr_share(j, copy, bytes, safe, out);
 }
 
-sinter_status jstr_take(struct jinja *j, struct text_buf *b, bool safe, struct jv *out)
+sinter_status jstr_take(struct jinja *j, sinter_status status, struct text_buf *b, bool safe,
+                        struct jv *out)
 {
-    sinter_status status;
-    if (b->failed)
+    if (status == SINTER_OK && b->failed)
         status = host_no_memory(j->err, b->bytes, 1, "template text");
-    else
+    if (status == SINTER_OK)
         status = jstr_copy(j, b->text ? b->text : "", b->bytes, safe, out);
     text_buf_free(b);
     return status;
@@ -99,6 +104,33 @@ sinter_status jseq_new(struct jinja *j, enum jseq_kind kind, size_t n, struct jv
     s->kind = kind;
     s->n = n;
     *out = (struct jv){.kind = JV_SEQ, .seq = s};
+    return SINTER_OK;
+}
+
+sinter_status jseq_copy(struct jinja *j, enum jseq_kind kind, const struct jv *item, size_t n,
+                        struct jv *out)
+{
+    TRY(jseq_new(j, kind, n, out));
+    if (n)
+        memcpy(out->seq->item, item, n * sizeof *item);
+    return SINTER_OK;
+}
+
+sinter_status jseq_pair(struct jinja *j, struct jv a, struct jv b, struct jv *out)
+{
+    return jseq_copy(j, SEQ_TUPLE, (const struct jv[]){a, b}, 2, out);
+}
+
+sinter_status jseq_push(struct jinja *j, struct jseq *s, size_t *cap, struct jv v)
+{
+    if (s->n == *cap) {
+        struct jv *old = s->item;
+        *cap = *cap ? *cap * 2 : 8;
+        TRY(jalloc(j, *cap, sizeof *old, &s->item));
+        if (s->n)
+            memcpy(s->item, old, s->n * sizeof *old);
+    }
+    s->item[s->n++] = v;
     return SINTER_OK;
 }
 
@@ -275,6 +307,13 @@ sinter_status jdict_set(struct jinja *j, struct jdict *d, struct jv key, struct 
     d->pair[d->n++] = (struct jpair){key, value, h};
     if (d->index)
         index_add(d, d->n - 1);
+    return SINTER_OK;
+}
+
+sinter_status jdict_set_kw(struct jinja *j, struct jdict *d, const struct jargs *args)
+{
+    for (size_t i = 0; i < args->n_kw; i++)
+        TRY(jdict_set(j, d, jv_text(args->kw[i].name), args->kw[i].value));
     return SINTER_OK;
 }
 
@@ -742,22 +781,29 @@ sinter_status jv_print(struct jinja *j, struct jv v, struct text_buf *b)
     return check_output(j, b);
 }
 
-sinter_status jv_str(struct jinja *j, struct jv v, const struct jstr **out)
+/* What `print` writes, as a string. */
+static sinter_status written(struct jinja *j, struct jv v,
+                             sinter_status (*print)(struct jinja *j, struct jv v,
+                                                    struct text_buf *b),
+                             const struct jstr **out)
 {
     struct text_buf b;
     struct jv text;
-    sinter_status status;
-    if (v.kind == JV_STR) {
-        *out = v.s;
-        return SINTER_OK;
-    }
     text_buf_init(&b, j->host);
-    status = jv_print(j, v, &b);
-    if (status != SINTER_OK) {
-        text_buf_free(&b);
-        return status;
-    }
-    TRY(jstr_take(j, &b, false, &text));
+    TRY(jstr_take(j, print(j, v, &b), &b, false, &text));
     *out = text.s;
     return SINTER_OK;
+}
+
+sinter_status jv_str(struct jinja *j, struct jv v, const struct jstr **out)
+{
+    if (v.kind != JV_STR)
+        return written(j, v, jv_print, out);
+    *out = v.s;
+    return SINTER_OK;
+}
+
+sinter_status jv_repr_str(struct jinja *j, struct jv v, const struct jstr **out)
+{
+    return written(j, v, jv_repr, out);
 }
