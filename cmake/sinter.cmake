@@ -95,6 +95,7 @@ function(sinter_fuzz name file)
         add_executable(fuzz_${stem} ${file})
         target_link_libraries(fuzz_${stem} PRIVATE ${F_LIBS} sinter_flags)
         target_link_options(fuzz_${stem} PRIVATE -fsanitize=fuzzer)
+        target_include_directories(fuzz_${stem} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
         set_target_properties(fuzz_${stem} PROPERTIES OUTPUT_NAME ${stem}
             RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
     elseif(SINTER_TESTS)

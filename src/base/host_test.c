@@ -11,24 +11,14 @@
 #include "base/host.h"
 #include "base/options.h"
 #include "base/pool.h"
-#include "fault_hooks.h"
+#include "fault_loop.h"
 
 #define FILE_NAME TEST_BINARY_DIR "/host_test.tmp"
-
-static sinter_host *host_with(struct fault *fault)
-{
-    sinter_hooks hooks = fault_hooks(fault);
-    sinter_host *host;
-    sinter_error err;
-    if (sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err) != SINTER_OK)
-        fail_msg("%s", err.message);
-    return host;
-}
 
 static void test_memory(void **state)
 {
     struct fault fault = {0};
-    sinter_host *host = host_with(&fault);
+    sinter_host *host = fault_host(&fault);
     struct host_usage u;
     unsigned char *a, *b;
     char *text;
@@ -93,7 +83,7 @@ static sinter_status new_n(sinter_host *host, size_t n, double **out, sinter_err
 static void test_grow(void **state)
 {
     struct fault fault = {0};
-    sinter_host *host = host_with(&fault);
+    sinter_host *host = fault_host(&fault);
     sinter_error err;
     uint32_t *list = NULL;
     double *d;
@@ -139,7 +129,7 @@ out:
 static void test_files(void **state)
 {
     struct fault fault = {.short_io = true};
-    sinter_host *host = host_with(&fault);
+    sinter_host *host = fault_host(&fault);
     sinter_error err;
     int64_t n;
     size_t bytes;
@@ -214,15 +204,13 @@ static void nothing(void *ctx, int thread, int n_thread)
 }
 
 /* Everything of the host once; what fails must be typed. */
-static sinter_status use_everything(struct fault *fault, sinter_error *err)
+static sinter_status use_everything(sinter_host *host, void *ctx, sinter_error *err)
 {
-    sinter_hooks hooks = fault_hooks(fault);
     struct pool *pool;
     sinter_status status;
-    sinter_host *host;
     char *text = NULL;
     size_t bytes;
-    TRY(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, err));
+    (void)ctx;
     TRY_OUT(sinter_host_set(host, "threads", "3", err));
     TRY_OUT(write_file(host, "some text", err));
     TRY_OUT(host_read_file(host, FILE_NAME, 100, &text, &bytes, err));
@@ -230,33 +218,14 @@ static sinter_status use_everything(struct fault *fault, sinter_error *err)
     pool_run(pool, pool_n_thread(pool), nothing, NULL);
 out:
     host_free(host, text);
-    sinter_host_free(host);
     return status;
 }
 
 static void test_faults(void **state)
 {
-    static const sinter_status expected[FAULT_N_KIND] = {SINTER_E_MEMORY, SINTER_E_IO, SINTER_E_IO,
-                                                         SINTER_E_IO, SINTER_E_THREAD};
     (void)state;
-    for (int kind = 0; kind < FAULT_N_KIND; kind++) {
-        uint64_t at;
-        for (at = 1;; at++) {
-            struct fault fault = {.kind = kind, .at = at};
-            sinter_error err = {0};
-            const sinter_status status = use_everything(&fault, &err);
-            assert_int_equal(fault.live, 0);
-            if (!fault.hit) {
-                assert_int_equal(status, SINTER_OK);
-                break;
-            }
-            assert_int_equal(status, expected[kind]);
-            assert_int_equal(err.status, status);
-            assert_true(strlen(err.message) > 20);
-        }
-        assert_true(at > 1);
-        printf("%s faults: %" PRIu64 "/%" PRIu64 " typed\n", fault_names[kind], at - 1, at - 1);
-    }
+    for (int kind = 0; kind < FAULT_N_KIND; kind++)
+        fault_loop_host("host", &(struct fault){0}, kind, use_everything, NULL);
 }
 
 static void test_hooks(void **state)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/pool.h"
-#include "fault_hooks.h"
+#include "fault_loop.h"
 
 enum { MAX_THREAD = 8 };
 
@@ -185,6 +185,16 @@ static void test_turns(void **state)
     pool_free(shared);
 }
 
+static sinter_status make_four(sinter_host *h, void *ctx, sinter_error *err)
+{
+    struct pool *p;
+    const sinter_status status = pool_create(h, 4, &p, err);
+    (void)ctx;
+    assert_true((status == SINTER_OK) == (p != NULL));
+    pool_free(p);
+    return status;
+}
+
 static void test_refusals(void **state)
 {
     struct pool *p;
@@ -194,17 +204,8 @@ static void test_refusals(void **state)
     assert_int_equal(pool_create(host, 1025, &p, &err), SINTER_E_USAGE);
     assert_null(p);
     pool_free(NULL);
-    for (uint64_t at = 1; at <= 3; at++) { /* those already started are ended */
-        struct fault fault = {.kind = FAULT_THREAD, .at = at};
-        sinter_hooks hooks = fault_hooks(&fault);
-        sinter_host *h;
-        assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &h, NULL),
-                         SINTER_OK);
-        assert_int_equal(pool_create(h, 4, &p, &err), SINTER_E_THREAD);
-        assert_null(p);
-        sinter_host_free(h);
-        assert_int_equal(fault.live, 0);
-    }
+    /* Those already started are ended. */
+    assert_int_equal(fault_loop_host("pool", &(struct fault){0}, FAULT_THREAD, make_four, NULL), 3);
 }
 
 struct speed {

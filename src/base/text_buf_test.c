@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text_buf.h"
-#include "fault_hooks.h"
+#include "fault_loop.h"
 
 static void test_add(void **state)
 {
@@ -91,34 +91,25 @@ static void test_flush(void **state)
     sinter_host_free(host);
 }
 
+static sinter_status many_lines(sinter_host *host, void *ctx, sinter_error *err)
+{
+    struct text_buf b;
+    (void)ctx;
+    text_buf_init(&b, host);
+    for (int i = 0; i < 100; i++) {
+        text_buf_printf(&b, "line %d", i);
+        text_buf_json(&b, "\n", 1);
+    }
+    const sinter_status status = text_buf_end(&b, err);
+    text_buf_free(&b);
+    return status;
+}
+
 /* The first failure sticks, and later text does not hide it. */
 static void test_no_memory(void **state)
 {
     (void)state;
-    for (uint64_t at = 2;; at++) {
-        struct fault fault = {.kind = FAULT_ALLOC, .at = at};
-        sinter_hooks hooks = fault_hooks(&fault);
-        struct text_buf b;
-        sinter_host *host;
-        sinter_error err;
-        sinter_status status;
-        assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, NULL),
-                         SINTER_OK);
-        text_buf_init(&b, host);
-        for (int i = 0; i < 100; i++) {
-            text_buf_printf(&b, "line %d", i);
-            text_buf_json(&b, "\n", 1);
-        }
-        status = text_buf_end(&b, &err);
-        assert_int_equal(status, fault.hit ? SINTER_E_MEMORY : SINTER_OK);
-        text_buf_free(&b);
-        sinter_host_free(host);
-        assert_int_equal(fault.live, 0);
-        if (!fault.hit) {
-            assert_true(at > 4);
-            break;
-        }
-    }
+    assert_true(fault_loop_host("text", &(struct fault){0}, FAULT_ALLOC, many_lines, NULL) > 3);
 }
 
 int main(void)

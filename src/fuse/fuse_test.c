@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "fault_hooks.h"
+#include "fault_loop.h"
 #include "fuse/fuse_model_fixture.h"
 #include "fuse/names.h"
 #include "fuse/stats.h"
@@ -1249,7 +1249,7 @@ static void models(void **state)
 
 /* ---- Faults --------------------------------------------------------------------------------- */
 
-static sinter_status whole(sinter_host *host, sinter_error *err)
+static sinter_status whole(sinter_host *host, void *ctx, sinter_error *err)
 {
     struct mock m = {0};
     struct fuse_table *t = NULL;
@@ -1259,6 +1259,7 @@ static sinter_status whole(sinter_host *host, sinter_error *err)
     struct fuse_key key = {1, 1, 1, 1};
     struct fuse_options o = {.fusion = true, .ignore_need = "MATMUL+ADD.same_row:Y,R"};
     int order[512];
+    (void)ctx;
     mock_cpu(&m);
     sinter_status status = g ? fuse_table_create(host, &m.list, &t, err) : SINTER_E_MEMORY;
     if (status == SINTER_OK)
@@ -1277,29 +1278,7 @@ static sinter_status whole(sinter_host *host, sinter_error *err)
 static void alloc_faults(void **state)
 {
     (void)state;
-    int n = 0;
-    for (uint64_t at = 1;; at++) {
-        struct fault fault = {.kind = FAULT_ALLOC, .at = at};
-        sinter_hooks hooks = fault_hooks(&fault);
-        sinter_host *host;
-        sinter_error err = {0};
-        sinter_status status =
-            sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err);
-        if (status == SINTER_OK) {
-            status = whole(host, &err);
-            sinter_host_free(host);
-        }
-        assert_int_equal(atomic_load(&fault.live), 0);
-        if (!atomic_load(&fault.hit)) {
-            assert_int_equal(status, SINTER_OK);
-            break;
-        }
-        assert_int_equal(status, SINTER_E_MEMORY);
-        assert_true(err.message[0] != 0);
-        n++;
-    }
-    print_message("fuse alloc faults: %d/%d typed\n", n, n);
-    assert_true(n > 20);
+    assert_true(fault_loop_host("fuse", &(struct fault){0}, FAULT_ALLOC, whole, NULL) > 20);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* Fuzz target of the GGUF reader: any bytes give a typed error that names the byte, or a file that
  * prints whole and whose tensors can be read; memory stays within the bound; nothing leaks. */
 #include "base/text_buf.h"
+#include "fault_hooks.h"
 #include "gguf/gguf.h"
-#include "gguf/memory_hooks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,21 +36,23 @@ static void use(sinter_host *host, const struct gguf *g)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct memory_file m = {.data = data, .bytes = size};
-    sinter_hooks hooks = memory_hooks(&m);
+    struct fault fault = {.file = &m};
+    sinter_hooks hooks = fault_hooks(&fault);
     sinter_host *host;
     sinter_error err;
     struct gguf *g;
     REQUIRE(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err) == SINTER_OK);
-    uint64_t live = m.n_live, asked = m.asked;
+    const int64_t live = fault.live;
+    const uint64_t asked = fault.asked;
     sinter_status status = gguf_open(host, "fuzz", &g, &err);
-    REQUIRE(m.asked - asked <= 2 * (uint64_t)size + 256 * 1024);
+    REQUIRE(fault.asked - asked <= 2 * (uint64_t)size + 256 * 1024);
     if (status == SINTER_OK)
         use(host, g);
     else
         REQUIRE(err.status == status && strstr(err.message, ": byte "));
     gguf_close(g);
-    REQUIRE(m.n_live == live);
+    REQUIRE(fault.live == live);
     sinter_host_free(host);
-    REQUIRE(m.n_live == 0);
+    REQUIRE(fault.live == 0);
     return 0;
 }

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/text_buf.h"
+#include "fault_loop.h"
 #include "gguf/gguf.h"
-#include "gguf/memory_hooks.h"
 
 static size_t n_case, n_ok; /* of the line `gguf: N/N` */
 
@@ -132,28 +132,25 @@ static void raw_small(struct raw *r)
 
 struct opened {
     struct memory_file m;
-    sinter_hooks hooks;
+    struct fault fault;
     sinter_host *host;
     struct gguf *g;
     sinter_error err;
-    uint64_t live;
+    int64_t live;
 };
 
 static sinter_status open_bytes(struct opened *o, const uint8_t *data, size_t bytes)
 {
-    sinter_error err;
-    *o = (struct opened){.m = {.data = data, .bytes = bytes}};
-    o->hooks = memory_hooks(&o->m);
-    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &o->hooks}, &o->host, &err),
-                     SINTER_OK);
-    o->live = o->m.n_live;
-    uint64_t asked = o->m.asked;
+    *o = (struct opened){.m = {.data = data, .bytes = bytes}, .fault = {.file = &o->m}};
+    o->host = fault_host(&o->fault);
+    o->live = o->fault.live;
+    const uint64_t asked = o->fault.asked;
     sinter_status s = gguf_open(o->host, "file.gguf", &o->g, &o->err);
-    assert_true(o->m.asked - asked <= 2 * bytes + 256 * 1024);
+    assert_true(o->fault.asked - asked <= 2 * bytes + 256 * 1024);
     assert_true((s == SINTER_OK) == (o->g != NULL));
     if (s != SINTER_OK) {
         assert_int_equal(o->err.status, s);
-        assert_int_equal(o->m.n_live, o->live);
+        assert_int_equal(o->fault.live, o->live);
     }
     return s;
 }
@@ -174,9 +171,34 @@ static void close_opened(struct opened *o)
     if (o->g)
         print_both(o); /* touches every value */
     gguf_close(o->g);
-    assert_int_equal(o->m.n_live, o->live);
+    assert_int_equal(o->fault.live, o->live);
     sinter_host_free(o->host);
-    assert_int_equal(o->m.n_live, 0);
+    assert_int_equal(o->fault.live, 0);
+}
+
+/* A writer on a host of its own, whose file is in memory. */
+struct writing {
+    struct memory_file m;
+    struct fault fault;
+    sinter_host *host;
+    struct gguf_writer *w;
+};
+
+static struct gguf_writer *writing_new(struct writing *x)
+{
+    sinter_error err;
+    *x = (struct writing){.fault = {.file = &x->m}};
+    x->host = fault_host(&x->fault);
+    assert_int_equal(gguf_writer_create(x->host, &x->w, &err), SINTER_OK);
+    return x->w;
+}
+
+/* What was written stays, for the caller to free. */
+static void writing_end(struct writing *x)
+{
+    gguf_writer_free(x->w);
+    sinter_host_free(x->host);
+    assert_int_equal(x->fault.live, 0);
 }
 
 static bool refused(const struct raw *r, sinter_status want, const char *text)
@@ -525,25 +547,18 @@ static void round_trip(void **state)
     (void)state;
     uint32_t alignments[] = {0, 1, 8, 32, 256, 4096};
     for (int i = 0; i < 6; i++) {
-        struct memory_file m = {0};
-        sinter_hooks hooks = memory_hooks(&m);
-        sinter_host *host;
         sinter_error err = {0};
-        struct gguf_writer *w;
+        struct writing x;
         struct opened o;
-        assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                         SINTER_OK);
-        assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
+        struct gguf_writer *w = writing_new(&x);
         assert_int_equal(put_all(w, alignments[i], &err), SINTER_OK);
         assert_int_equal(gguf_writer_save(w, "out", fill_pattern, NULL, &err), SINTER_OK);
-        assert_int_equal(m.n_written % (alignments[i] ? alignments[i] : 32), 0);
-        gguf_writer_free(w);
-        sinter_host_free(host);
-        assert_int_equal(m.n_live, 0);
-        assert_int_equal(open_bytes(&o, m.written, m.n_written), SINTER_OK);
+        assert_int_equal(x.m.n_written % (alignments[i] ? alignments[i] : 32), 0);
+        writing_end(&x);
+        assert_int_equal(open_bytes(&o, x.m.written, x.m.n_written), SINTER_OK);
         check_all(&o, alignments[i]);
         close_opened(&o);
-        free(m.written);
+        free(x.m.written);
     }
 }
 
@@ -551,11 +566,9 @@ static void round_trip(void **state)
 static void writer_bytes(void **state)
 {
     (void)state;
-    struct memory_file m = {0};
-    sinter_hooks hooks = memory_hooks(&m);
-    sinter_host *host;
     sinter_error err = {0};
-    struct gguf_writer *w;
+    struct writing x;
+    struct gguf_writer *w = writing_new(&x);
     struct raw *r = raw_new();
     raw_head(r, 3, 1, 2);
     raw_u32(r, "n", 7);
@@ -565,33 +578,24 @@ static void writer_bytes(void **state)
     raw_data(r, 32, 0);
     for (uint64_t i = 0; i < 64; i++)
         raw_bytes(r, &(uint8_t){pattern(0, i)}, 1);
-    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                     SINTER_OK);
-    assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
     assert_int_equal(gguf_put_u32(w, "n", 7, &err), SINTER_OK);
     assert_int_equal(gguf_put_array(w, "t", GGUF_STRING, &(struct gguf_string){"abc", 3}, 1, &err),
                      SINTER_OK);
     assert_int_equal(gguf_put_tensor(w, "w", QUANT_F32, 1, (int64_t[]){16}, &err), SINTER_OK);
     assert_int_equal(gguf_writer_save(w, "out", fill_pattern, NULL, &err), SINTER_OK);
-    CASE(m.n_written == r->n && memcmp(m.written, r->p, r->n) == 0);
-    gguf_writer_free(w);
-    sinter_host_free(host);
-    free(m.written);
+    CASE(x.m.n_written == r->n && memcmp(x.m.written, r->p, r->n) == 0);
+    writing_end(&x);
+    free(x.m.written);
     free(r);
 }
 
 static void writer_refuses(void **state)
 {
     (void)state;
-    struct memory_file m = {0};
-    sinter_hooks hooks = memory_hooks(&m);
-    sinter_host *host;
     sinter_error err = {0};
-    struct gguf_writer *w;
+    struct writing x;
+    struct gguf_writer *w = writing_new(&x);
     int64_t dims[4] = {32, 1, 1, 1}, odd[1] = {33}, huge[2] = {INT64_MAX, 4}, zero[1] = {0};
-    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                     SINTER_OK);
-    assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
     CASE(gguf_put_u32(w, "", 1, &err) == SINTER_E_USAGE);
     CASE(gguf_put_u32(w, "general.alignment", 24, &err) == SINTER_E_USAGE);
     CASE(gguf_put_array(w, "a", GGUF_ARRAY, dims, 1, &err) == SINTER_E_USAGE);
@@ -607,16 +611,15 @@ static void writer_refuses(void **state)
     CASE(gguf_put_tensor(w, "t", QUANT_F32, 1, dims, &err) == SINTER_OK);
     CASE(gguf_writer_save(w, "out", fill_pattern, NULL, &err) == SINTER_E_USAGE &&
          strstr(err.message, "'t' was put twice"));
-    gguf_writer_free(w);
-    assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
+    writing_end(&x);
+    free(x.m.written);
+    w = writing_new(&x);
     CASE(gguf_put_u32(w, "key", 1, &err) == SINTER_OK);
     CASE(gguf_put_f32(w, "key", 1, &err) == SINTER_OK);
     CASE(gguf_writer_save(w, "out", fill_pattern, NULL, &err) == SINTER_E_USAGE &&
          strstr(err.message, "'key"));
-    gguf_writer_free(w);
-    sinter_host_free(host);
-    assert_int_equal(m.n_live, 0);
-    free(m.written);
+    writing_end(&x);
+    free(x.m.written);
 }
 
 /* ---- Getters -------------------------------------------------------------------------------- */
@@ -692,21 +695,14 @@ static void check_getters(const struct gguf *g)
 static void getters(void **state)
 {
     (void)state;
-    struct memory_file m = {0};
-    sinter_hooks hooks = memory_hooks(&m);
-    sinter_host *host;
     sinter_error err;
-    struct gguf_writer *w;
+    struct writing x;
     struct opened o;
     struct text_buf b;
-    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                     SINTER_OK);
-    assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
-    put_getters(w);
-    assert_int_equal(gguf_writer_save(w, "out", fill_pattern, NULL, &err), SINTER_OK);
-    gguf_writer_free(w);
-    sinter_host_free(host);
-    assert_int_equal(open_bytes(&o, m.written, m.n_written), SINTER_OK);
+    put_getters(writing_new(&x));
+    assert_int_equal(gguf_writer_save(x.w, "out", fill_pattern, NULL, &err), SINTER_OK);
+    writing_end(&x);
+    assert_int_equal(open_bytes(&o, x.m.written, x.m.n_written), SINTER_OK);
     check_getters(o.g);
     text_buf_init(&b, o.host);
     gguf_print(o.g, &b, false);
@@ -720,69 +716,59 @@ static void getters(void **state)
     CASE(strstr(b.text, "\"elem_type\": \"i32\", \"n\": 3, \"first\": [5, -6, 7]}"));
     text_buf_free(&b);
     close_opened(&o);
-    free(m.written);
+    free(x.m.written);
 }
 
 /* ---- Faults and memory ---------------------------------------------------------------------- */
+
+/* Each run was asked for its status and for what it left. */
+static void tally(uint64_t n_fault)
+{
+    n_case += 2 * (n_fault + 1);
+    n_ok += 2 * (n_fault + 1);
+}
+
+static sinter_status open_small(sinter_host *host, void *ctx, sinter_error *err)
+{
+    struct gguf *g;
+    (void)ctx;
+    const sinter_status status = gguf_open(host, "f", &g, err);
+    gguf_close(g);
+    return status;
+}
 
 static void open_faults(void **state)
 {
     (void)state;
     struct raw *r = raw_new();
     raw_small(r);
-    for (int kind = 0; kind < 2; kind++)
-        for (uint64_t at = 1;; at++) {
-            struct memory_file m = {.data = r->p, .bytes = r->n};
-            sinter_hooks hooks = memory_hooks(&m);
-            sinter_host *host;
-            sinter_error err;
-            struct gguf *g;
-            assert_int_equal(
-                sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                SINTER_OK);
-            uint64_t live = m.n_live;
-            m.fail_alloc = kind ? 0 : m.n_alloc + at;
-            m.fail_read = kind ? at : 0;
-            sinter_status s = gguf_open(host, "f", &g, &err);
-            bool hit = kind ? m.n_read >= at : m.n_alloc >= m.fail_alloc;
-            CASE(s == (!hit ? SINTER_OK : kind ? SINTER_E_IO : SINTER_E_MEMORY));
-            gguf_close(g);
-            CASE(m.n_live == live);
-            sinter_host_free(host);
-            if (!hit)
-                break;
-        }
+    struct memory_file m = {.data = r->p, .bytes = r->n};
+    for (int kind = FAULT_ALLOC; kind <= FAULT_PREAD; kind++)
+        tally(fault_loop_host("open", &(struct fault){.file = &m}, kind, open_small, NULL));
     free(r);
+}
+
+static sinter_status save_all(sinter_host *host, void *ctx, sinter_error *err)
+{
+    struct gguf_writer *w;
+    (void)ctx;
+    sinter_status status = gguf_writer_create(host, &w, err);
+    if (status == SINTER_OK)
+        status = put_all(w, 0, err);
+    if (status == SINTER_OK)
+        status = gguf_writer_save(w, "out", fill_pattern, NULL, err);
+    gguf_writer_free(w);
+    return status;
 }
 
 static void save_faults(void **state)
 {
+    static const enum fault_kind kinds[] = {FAULT_ALLOC, FAULT_OPEN, FAULT_WRITE};
     (void)state;
-    for (int kind = 0; kind < 2; kind++)
-        for (uint64_t at = 1;; at++) {
-            struct memory_file m = {0};
-            sinter_hooks hooks = memory_hooks(&m);
-            sinter_host *host;
-            sinter_error err;
-            struct gguf_writer *w;
-            assert_int_equal(
-                sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                SINTER_OK);
-            uint64_t live = m.n_live;
-            m.fail_alloc = kind ? 0 : m.n_alloc + at;
-            m.fail_write = kind ? at : 0;
-            sinter_status s = gguf_writer_create(host, &w, &err);
-            s = s == SINTER_OK ? put_all(w, 0, &err) : s;
-            s = s == SINTER_OK ? gguf_writer_save(w, "out", fill_pattern, NULL, &err) : s;
-            bool hit = kind ? m.n_write >= at : m.n_alloc >= m.fail_alloc;
-            CASE(s == (!hit ? SINTER_OK : kind ? SINTER_E_IO : SINTER_E_MEMORY));
-            gguf_writer_free(w);
-            CASE(m.n_live == live);
-            sinter_host_free(host);
-            free(m.written);
-            if (!hit)
-                break;
-        }
+    struct memory_file m = {0};
+    for (int i = 0; i < 3; i++)
+        tally(fault_loop_host("save", &(struct fault){.file = &m}, kinds[i], save_all, NULL));
+    free(m.written);
 }
 
 struct dense {
@@ -841,17 +827,12 @@ static void memory_bound(void **state)
 static void many(void **state)
 {
     (void)state;
-    struct memory_file m = {0};
-    sinter_hooks hooks = memory_hooks(&m);
-    sinter_host *host;
     sinter_error err;
-    struct gguf_writer *w;
+    struct writing x;
     struct opened o;
+    struct gguf_writer *w = writing_new(&x);
     char name[64];
     int n = 70000, n_found = 0;
-    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                     SINTER_OK);
-    assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof name, "arch.block.%d.some.key", i * 7919 % n);
         assert_int_equal(gguf_put_u32(w, name, (uint32_t)i, &err), SINTER_OK);
@@ -859,9 +840,8 @@ static void many(void **state)
         assert_int_equal(gguf_put_tensor(w, name, QUANT_F32, 1, (int64_t[]){1}, &err), SINTER_OK);
     }
     assert_int_equal(gguf_writer_save(w, "out", fill_pattern, NULL, &err), SINTER_OK);
-    gguf_writer_free(w);
-    sinter_host_free(host);
-    assert_int_equal(open_bytes(&o, m.written, m.n_written), SINTER_OK);
+    writing_end(&x);
+    assert_int_equal(open_bytes(&o, x.m.written, x.m.n_written), SINTER_OK);
     for (int i = 0; i < n; i++) {
         uint32_t v = 0;
         snprintf(name, sizeof name, "arch.block.%d.some.key", i * 7919 % n);
@@ -873,7 +853,7 @@ static void many(void **state)
     }
     CASE(n_found == 2 * n);
     close_opened(&o);
-    free(m.written);
+    free(x.m.written);
 }
 
 /* ---- Real vocabularies ---------------------------------------------------------------------- */
@@ -881,16 +861,12 @@ static void many(void **state)
 static void real_files(void **state)
 {
     (void)state;
-    struct memory_file m = {0};
-    sinter_hooks counting = memory_hooks(&m);
-    sinter_host *host;
+    struct fault fault = {0};
+    sinter_host *host = fault_host(&fault);
     sinter_error err = {0};
     struct dirent *e;
     size_t n = 0;
     DIR *dir = opendir(TEST_SHARED_DIR "/vocab");
-    sinter_hooks hooks = {.ctx = counting.ctx, .alloc = counting.alloc, .free = counting.free};
-    assert_int_equal(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err),
-                     SINTER_OK);
     while (dir && (e = readdir(dir))) {
         char path[4096];
         struct gguf *g;
@@ -899,9 +875,9 @@ static void real_files(void **state)
         if (bytes < 5 || strcmp(e->d_name + bytes - 5, ".gguf"))
             continue;
         snprintf(path, sizeof path, "%s/vocab/%s", TEST_SHARED_DIR, e->d_name);
-        m.asked = 0;
+        fault.asked = 0;
         sinter_status s = gguf_open(host, path, &g, &err);
-        CASE(s == SINTER_OK && m.asked <= 2 * g->file_bytes + 256 * 1024 &&
+        CASE(s == SINTER_OK && fault.asked <= 2 * g->file_bytes + 256 * 1024 &&
              gguf_get_array(g, "tokenizer.ggml.tokens", GGUF_STRING, &tokens, &err) == SINTER_OK &&
              tokens->n > 20000);
         if (s != SINTER_OK)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "fault_hooks.h"
+#include "fault_loop.h"
 #include "graph/graph.h"
 
 enum fixture {
@@ -289,11 +289,10 @@ static void op_table(void **state)
 }
 
 /* One layer: a norm, K and V into the state, attention of the wanted rows, a head. */
-static struct graph *small(sinter_host *host)
+static struct graph *try_small(sinter_host *host, sinter_error *err)
 {
     struct graph *g;
-    sinter_error err;
-    if (graph_create(host, "small", &g, &err) != SINTER_OK)
+    if (graph_create(host, "small", &g, err) != SINTER_OK)
         return NULL;
     int ids = graph_input(g, PORT_IDS), rows = graph_input(g, PORT_OUT_ROWS);
     int e = weight(g, "emb", 0, 50, 32, 1), wq = weight(g, "wq", 1, 32, 32, 1);
@@ -317,6 +316,12 @@ static struct graph *small(sinter_host *host)
     graph_port(g, y, PORT_LOGITS);
     graph_port(g, add(g, "best", OP_ARGMAX, NONE, y, -1, -1), PORT_ARGMAX);
     return g;
+}
+
+static struct graph *small(sinter_host *host)
+{
+    sinter_error err;
+    return try_small(host, &err);
 }
 
 static int find(const struct graph *g, const char *name)
@@ -536,37 +541,24 @@ static void live_port_of_selection(void **state)
     sinter_host_free(host);
 }
 
+static sinter_status build(sinter_host *host, void *ctx, sinter_error *err)
+{
+    struct graph *g = try_small(host, err), *l = NULL;
+    sinter_status status = g ? graph_finish(g, err) : err->status;
+    bool *all_rows = ctx;
+    *all_rows = !*all_rows;
+    if (status == SINTER_OK)
+        status = graph_live(g, PORT_LOGITS, *all_rows, &l, err);
+    graph_free(l);
+    graph_free(g);
+    return status;
+}
+
 static void alloc_faults(void **state)
 {
     (void)state;
-    int n = 0;
-    for (uint64_t at = 1;; at++) {
-        struct fault fault = {.kind = FAULT_ALLOC, .at = at};
-        sinter_hooks hooks = fault_hooks(&fault);
-        sinter_host *host;
-        sinter_error err = {0};
-        struct graph *g = NULL, *l = NULL;
-        sinter_status status =
-            sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &host, &err);
-        if (status == SINTER_OK) {
-            g = small(host);
-            status = g ? graph_finish(g, &err) : SINTER_E_MEMORY;
-            if (status == SINTER_OK)
-                status = graph_live(g, PORT_LOGITS, at % 2, &l, &err);
-            graph_free(l);
-            graph_free(g);
-            sinter_host_free(host);
-        }
-        assert_int_equal(atomic_load(&fault.live), 0);
-        if (!atomic_load(&fault.hit)) {
-            assert_int_equal(status, SINTER_OK);
-            break;
-        }
-        assert_int_equal(status, SINTER_E_MEMORY);
-        n++;
-    }
-    print_message("graph alloc faults: %d/%d typed\n", n, n);
-    assert_true(n > 5);
+    assert_true(fault_loop_host("graph", &(struct fault){0}, FAULT_ALLOC, build, &(bool){false}) >
+                5);
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/host.h"
-#include "gguf/memory_hooks.h"
+#include "fault_loop.h"
 #include "model/dummy.h"
 #include "model/model.h"
 
@@ -20,6 +20,7 @@
 
 static sinter_host *host;
 static struct memory_file file;
+static struct fault fault = {.file = &file};
 
 /* Writes a dummy into the file in memory. */
 static void make(const struct dummy_options *o)
@@ -301,37 +302,27 @@ static void test_refused(void **state)
     model_close(m);
 }
 
+static sinter_status open_and_build(void *ctx, sinter_error *err)
+{
+    struct model *m = NULL;
+    struct graph *g = NULL;
+    (void)ctx;
+    sinter_status status = model_open(host, "dummy.gguf", &m, err);
+    if (status == SINTER_OK)
+        status = model_graph(m, &(struct model_variant){.n_ctx = 8, .argmax = true}, &g, err);
+    graph_free(g);
+    model_close(m);
+    assert_int_equal(host_usage(host).bytes, 0);
+    return status;
+}
+
 /* Each allocation and read of opening and building can fail: a typed error, nothing leaks. */
 static void test_faults(void **state)
 {
-    int n_alloc = 0, n_read = 0;
     (void)state;
     make(&(struct dummy_options){.arch = "qwen3moe", .kind = DUMMY_F32});
-    for (int read = 0; read < 2; read++)
-        for (uint64_t k = 1;; k++) {
-            struct model *m = NULL;
-            struct graph *g = NULL;
-            sinter_error err = {0};
-            file.n_alloc = file.n_read = 0;
-            file.fail_alloc = read ? 0 : k;
-            file.fail_read = read ? k : 0;
-            sinter_status s = model_open(host, "dummy.gguf", &m, &err);
-            if (s == SINTER_OK)
-                s = model_graph(m, &(struct model_variant){.n_ctx = 8, .argmax = true}, &g, &err);
-            bool failed = s != SINTER_OK;
-            if (failed) {
-                assert_int_equal(s, read ? SINTER_E_IO : SINTER_E_MEMORY);
-                assert_int_equal(err.status, s);
-            }
-            graph_free(g);
-            model_close(m);
-            file.fail_alloc = file.fail_read = 0;
-            assert_int_equal(host_usage(host).bytes, 0);
-            if (!failed)
-                break;
-            *(read ? &n_read : &n_alloc) += 1;
-        }
-    print_message("faults: %d allocations, %d reads\n", n_alloc, n_read);
+    for (int kind = FAULT_ALLOC; kind <= FAULT_PREAD; kind++)
+        fault_loop("model", &fault, kind, open_and_build, NULL);
 }
 
 int main(void)
@@ -342,11 +333,7 @@ int main(void)
         cmocka_unit_test(test_vector_piece), cmocka_unit_test(test_period),
         cmocka_unit_test(test_refused),      cmocka_unit_test(test_faults),
     };
-    sinter_hooks hooks = memory_hooks(&file);
-    hooks.size = sizeof hooks;
-    sinter_host_options options = {.hooks = &hooks};
-    if (sinter_host_create(&options, &host, NULL) != SINTER_OK)
-        return 1;
+    host = fault_host(&fault);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sinter_host_free(host);
     free(file.written);

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
+#include "fault_hooks.h"
 #include "gguf/gguf.h"
-#include "gguf/memory_hooks.h"
 #include "text/unicode.h"
 #include "text/vocab_priv.h"
 
@@ -14,6 +14,7 @@ enum { FIXTURE_TOKENS = 1024 };
 
 struct fixture {
     struct memory_file file;
+    struct fault fault; /* counts what is live; reads and writes `file` */
     sinter_host *host;
     struct gguf *g;
     /* Contents: an absent text or n = 0 leaves the key out. */
@@ -191,7 +192,7 @@ static inline sinter_status fixture_put(struct fixture *f, struct gguf_writer *w
 /* Writes the contents to memory and opens them as f->g. */
 static inline sinter_status fixture_open(struct fixture *f, sinter_error *err)
 {
-    sinter_hooks hooks = memory_hooks(&f->file);
+    const sinter_hooks hooks = fault_hooks(&f->fault);
     struct gguf_writer *w;
     TRY(sinter_host_create(&(sinter_host_options){.hooks = &hooks}, &f->host, err));
     TRY(gguf_writer_create(f->host, &w, err));
@@ -217,6 +218,7 @@ static inline struct fixture *fixture_new(void (*fill)(struct fixture *f))
 {
     struct fixture *f = calloc(1, sizeof *f);
     f->seed = 88172645463325252u;
+    f->fault.file = &f->file;
     fill(f);
     return f;
 }

@@ -65,7 +65,8 @@ static void use(sinter_host *host, const struct vocab *v, const char *data, size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct memory_file m = {.data = data, .bytes = size};
-    sinter_hooks hooks = memory_hooks(&m);
+    struct fault fault = {.file = &m};
+    sinter_hooks hooks = fault_hooks(&fault);
     sinter_host *host;
     sinter_error err;
     struct gguf *g;
@@ -82,6 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         vocab_free(v);
     }
     sinter_host_free(host);
-    REQUIRE(m.n_live == 0);
+    REQUIRE(fault.live == 0);
     return 0;
 }

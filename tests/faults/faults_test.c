@@ -1,7 +1,7 @@
 /* Each call of a hook fails once, over load, prefill, decode, generate and reports of a dummy: the
  * call that meets it gives a typed error, the same call works when tried again, the text is the
  * same, and nothing is left behind. */
-#include "fault_hooks.h"
+#include "fault_loop.h"
 #include "run/rig.h"
 
 enum phase { P_WRITE, P_LOAD, P_PREFILL, P_DECODE, P_GENERATE, P_SAVE, P_REPORT, N_PHASE };
@@ -9,12 +9,13 @@ static const char *const phase_name[N_PHASE] = {"write",    "load", "prefill", "
                                                 "generate", "save", "report"};
 
 struct scene {
-    struct fault fault;
+    struct fault *fault;
     const char *backend, *far;
-    enum phase phase, failed_in;
-    sinter_status status; /* of the call that failed */
-    char message[256];
-    struct rig_text *text;
+    enum phase phase;
+    sinter_status status;  /* of the call that failed in this run */
+    sinter_error *err;     /* what it said */
+    int n_failed[N_PHASE]; /* of all runs */
+    struct rig_text text, want;
     sinter_host *host;
 };
 
@@ -25,20 +26,19 @@ struct scene {
         sinter_error *err = &fail_err;                                                             \
         sinter_status fail_status = (call);                                                        \
         if (fail_status != SINTER_OK) {                                                            \
-            note_failure((c), fail_status, fail_err.message, #call);                               \
+            note_failure((c), &fail_err, #call);                                                   \
             OK(call);                                                                              \
         }                                                                                          \
     } while (0)
 
-static void note_failure(struct scene *c, sinter_status status, const char *message,
-                         const char *call)
+static void note_failure(struct scene *c, const sinter_error *err, const char *call)
 {
-    if (c->status != SINTER_OK || !c->fault.hit || !message[0])
-        fail_msg("%s fault %d, %s: status %d after %d, '%s'", fault_names[c->fault.kind],
-                 (int)c->fault.at, call, (int)status, (int)c->status, message);
-    c->status = status;
-    c->failed_in = c->phase;
-    snprintf(c->message, sizeof c->message, "%.200s", message);
+    if (c->status != SINTER_OK || !c->fault->hit)
+        fail_msg("%s fault, %s: status %d after %d, '%s'", fault_names[c->fault->kind], call,
+                 (int)err->status, (int)c->status, err->message);
+    c->status = err->status;
+    *c->err = *err;
+    c->n_failed[c->phase]++;
 }
 
 static sinter_status make_host(const struct scene *c, const sinter_hooks *hooks, sinter_host **host,
@@ -103,8 +103,8 @@ static sinter_status answer(struct scene *c, sinter_session *s, sinter_sampler *
                                  .n_stop = 2,
                                  .sampler = sampler,
                                  .write = rig_take,
-                                 .write_ctx = c->text};
-    c->text->n = 0;
+                                 .write_ctx = &c->text};
+    c->text.n = 0;
     return sinter_generate(s, prompt, sizeof prompt - 1, &o, NULL, err);
 }
 
@@ -118,13 +118,13 @@ static void generate(struct scene *c, sinter_model *m, sinter_engine *e)
     sinter_model_describe(m, &info);
     MAY_FAIL(c, sinter_session_create(e, &s, err));
     MAY_FAIL(c, answer(c, s, NULL, err));
-    greedy = *c->text;
+    greedy = c->text;
     MAY_FAIL(c, sinter_sampler_create(
                     c->host, info.n_vocab,
                     &(sinter_sampler_options){.temperature = 1, .seed = 3, .top_k = 20}, &sampler,
                     err));
     MAY_FAIL(c, answer(c, s, sampler, err));
-    rig_take(c->text, greedy.text, greedy.n);
+    rig_take(&c->text, greedy.text, greedy.n);
     sinter_sampler_free(sampler);
     sinter_session_close(s);
 }
@@ -142,9 +142,11 @@ static void reports(struct scene *c, sinter_model *m, sinter_engine *e)
     free(out);
 }
 
-static void play(struct scene *c)
+/* Gives the status of the one call that failed, which then worked. */
+static sinter_status play(void *ctx, sinter_error *err)
 {
-    sinter_hooks hooks = fault_hooks(&c->fault);
+    struct scene *c = ctx;
+    sinter_hooks hooks = fault_hooks(c->fault);
     sinter_host *host = NULL;
     sinter_model *m;
     sinter_engine *e;
@@ -152,6 +154,8 @@ static void play(struct scene *c)
     sinter_engine_options o = {.backend = c->backend, .n_ctx = 64, .n_session = 2, .n_chunk = 32};
     sinter_dummy_options d = {.arch = "llama", .kind = "f32"};
     c->phase = P_WRITE;
+    c->status = SINTER_OK;
+    c->err = err;
     MAY_FAIL(c, make_host(c, &hooks, &host, err));
     c->host = host;
     rig_path("faults", "f32", path);
@@ -166,87 +170,52 @@ static void play(struct scene *c)
     sinter_model_close(m);
     sinter_host_free(host);
     unlink(path);
-    assert_true(c->fault.live == 0);
+    if (c->want.n)
+        assert_string_equal(c->text.text, c->want.text);
+    else
+        c->want = c->text;
+    return c->status;
 }
 
-/* Fails the calls first, first + stride, …; counts by phase. */
-static void kind(enum fault_kind kind, sinter_status expected, const char *backend, const char *far,
-                 uint64_t stride)
-{
-    struct rig_text want = {0};
-    struct scene clean = {.backend = backend, .far = far, .text = &want};
-    int n_hit[N_PHASE] = {0}, n_typed[N_PHASE] = {0}, n_all = 0, n_ok = 0;
-    play(&clean);
-    for (uint64_t at = 1; at <= clean.fault.n[kind]; at += stride) {
-        struct rig_text got = {0};
-        struct scene c = {
-            .fault = {.kind = kind, .at = at}, .backend = backend, .far = far, .text = &got};
-        play(&c);
-        if (!c.fault.hit)
-            continue;
-        n_all++;
-        assert_string_equal(got.text, want.text);
-        if (c.status != expected) {
-            printf("%s fault %d in %s: status %d, %s\n", fault_names[kind], (int)at,
-                   phase_name[c.failed_in], (int)c.status, c.message);
-            continue;
-        }
-        n_ok++;
-        n_hit[c.failed_in]++;
-        n_typed[c.failed_in]++;
-    }
-    printf("%s faults: %d/%d typed (%s", fault_names[kind], n_ok, n_all, backend);
-    for (int i = 0; i < N_PHASE; i++)
-        if (n_hit[i])
-            printf(", %s %d", phase_name[i], n_typed[i]);
-    printf(")\n");
-    assert_true(n_all > 0);
-    assert_int_equal(n_ok, n_all);
-}
+struct part {
+    enum fault_kind kind;
+    const char *backend, *far;
+    uint64_t step; /* each call, or each step-th */
+};
 
-static void test_alloc(void **state)
+/* Once without a fault, for the text; then with each. */
+static void faults(void **state)
 {
-    (void)state;
-    kind(FAULT_ALLOC, SINTER_E_MEMORY, "cpu", "0", 1);
-}
-
-static void test_alloc_ref(void **state)
-{
-    (void)state;
-    kind(FAULT_ALLOC, SINTER_E_MEMORY, "ref", "0", 3);
-    kind(FAULT_ALLOC, SINTER_E_MEMORY, "ref", "1", 7);
-}
-
-static void test_open(void **state)
-{
-    (void)state;
-    kind(FAULT_OPEN, SINTER_E_IO, "cpu", "0", 1);
-}
-
-static void test_pread(void **state)
-{
-    (void)state;
-    kind(FAULT_PREAD, SINTER_E_IO, "cpu", "0", 1);
-}
-
-static void test_write(void **state)
-{
-    (void)state;
-    kind(FAULT_WRITE, SINTER_E_IO, "cpu", "0", 1);
-}
-
-static void test_thread(void **state)
-{
-    (void)state;
-    kind(FAULT_THREAD, SINTER_E_THREAD, "cpu", "0", 1);
+    const struct part *p = *state;
+    struct fault fault = {0};
+    struct scene *c = calloc(1, sizeof *c);
+    sinter_error err;
+    *c = (struct scene){.fault = &fault, .backend = p->backend, .far = p->far};
+    assert_int_equal(play(c, &err), SINTER_OK);
+    assert_true(c->want.n > 0);
+    const uint64_t n = fault_loop_step(p->backend, &fault, p->kind, p->step, play, c);
+    uint64_t n_all = 0;
+    printf("%s %s faults by phase:", p->backend, fault_names[p->kind]);
+    for (int i = 0; i < N_PHASE; n_all += (uint64_t)c->n_failed[i++])
+        if (c->n_failed[i])
+            printf(" %s %d", phase_name[i], c->n_failed[i]);
+    printf("\n");
+    assert_int_equal(n_all, n); /* no failure went by unseen */
+    free(c);
 }
 
 int main(void)
 {
+    static struct part part[] = {
+        {FAULT_THREAD, "cpu", "0", 1}, {FAULT_OPEN, "cpu", "0", 1},  {FAULT_PREAD, "cpu", "0", 1},
+        {FAULT_WRITE, "cpu", "0", 1},  {FAULT_ALLOC, "cpu", "0", 1}, {FAULT_ALLOC, "ref", "0", 3},
+        {FAULT_ALLOC, "ref", "1", 7},
+    };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thread), cmocka_unit_test(test_open),
-        cmocka_unit_test(test_pread),  cmocka_unit_test(test_write),
-        cmocka_unit_test(test_alloc),  cmocka_unit_test(test_alloc_ref),
+        cmocka_unit_test_prestate(faults, &part[0]), cmocka_unit_test_prestate(faults, &part[1]),
+        cmocka_unit_test_prestate(faults, &part[2]), cmocka_unit_test_prestate(faults, &part[3]),
+        cmocka_unit_test_prestate(faults, &part[4]), cmocka_unit_test_prestate(faults, &part[5]),
+        cmocka_unit_test_prestate(faults, &part[6]),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -376,11 +376,7 @@ int main(void)
         cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_keys),
     };
-    sinter_hooks hooks = memory_hooks(&file);
-    hooks.size = sizeof hooks;
-    sinter_host_options options = {.hooks = &hooks};
-    if (sinter_host_create(&options, &host, NULL) != SINTER_OK)
-        return 1;
+    host = fault_host(&fault);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sinter_host_free(host);
     free(file.written);

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "gguf/memory_hooks.h"
 #include "model/internal.h"
 #include "models/mutant.h"
 #include "text/vocab.h"
@@ -42,7 +41,8 @@ static void expect(const char *what, const char *name, sinter_host *h, unsigned 
 {
     struct model *m = NULL;
     sinter_error err = {0};
-    uint64_t live = file.n_live, warned = host_warnings(h);
+    const int64_t live = fault.live;
+    const uint64_t warned = host_warnings(h);
     sinter_status s = model_open(h, "mutant", &m, &err);
     if (s == SINTER_OK) { /* what loads must build, and print what it left out */
         struct graph *g;
@@ -58,8 +58,8 @@ static void expect(const char *what, const char *name, sinter_host *h, unsigned 
     ok = ok && (s != SINTER_OK || warnings < 0 || host_warnings(h) - warned == (uint64_t)warnings);
     count.n++;
     count.ok += ok;
-    count.leaks += file.n_live != live;
-    if (!ok || file.n_live != live)
+    count.leaks += fault.live != live;
+    if (!ok || fault.live != live)
         print_error("%s %s: %s of %s: status %d, wanted mask %#x, \"%s\", %d warnings, says: %s\n",
                     base.arch->name, dummy_kind_name(base.kind), what, name, (int)s, want,
                     says ? says : "", (int)(host_warnings(h) - warned), err.message);
@@ -509,17 +509,13 @@ int main(void)
         cmocka_unit_test(test_tiny),
         cmocka_unit_test(test_override_report),
     };
-    sinter_hooks hooks = memory_hooks(&file);
-    hooks.size = sizeof hooks;
-    sinter_host_options options = {.hooks = &hooks};
-    if (sinter_host_create(&options, &host, NULL) != SINTER_OK ||
-        sinter_host_create(&options, &strict_host, NULL) != SINTER_OK)
-        return 1;
+    host = fault_host(&fault);
+    strict_host = fault_host(&fault);
     set(strict_host, "strict", "on");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sinter_host_free(host);
     sinter_host_free(strict_host);
-    failed += file.n_live != 0;
+    failed += fault.live != 0;
     free(file.written);
     return failed;
 }

@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "gguf/memory_hooks.h"
+#include "fault_loop.h"
 #include "model/internal.h"
 
 #include <cmocka.h>
 
 static sinter_host *host;
 static struct memory_file file;
+static struct fault fault = {.file = &file};
 
 static struct {
     uint8_t *bytes; /* the dummy's file */

@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "fault_loop.h"
 #include "text/template.h"
 
 static sinter_host *host;
@@ -480,28 +481,6 @@ static void test_contract(void **state)
 
 /* ---- Failing memory ----------------------------------------------------------------------- */
 
-struct memory {
-    int64_t left, live;
-};
-
-static void *failing_alloc(void *ctx, size_t bytes)
-{
-    struct memory *m = ctx;
-    void *block;
-    if (!m->left)
-        return NULL;
-    m->left -= m->left > 0;
-    m->live++;
-    return posix_memalign(&block, 64, bytes) == 0 ? block : NULL;
-}
-
-static void failing_free(void *ctx, void *block)
-{
-    struct memory *m = ctx;
-    m->live -= block != NULL;
-    free(block);
-}
-
 static const char faulty[] =
     "{% macro f(a, b='x' ~ 1) %}{{ a }}{{ caller() }}{{ b|upper }}{% endmacro %}"
     "{% set ns = namespace(n=0, t='') %}"
@@ -518,44 +497,27 @@ static const char faulty_vars[] =
     "\"content\": \"b\\u00e9\", \"k1\": 1, \"k2\": 2, \"k3\": [], \"k4\": {}, \"k5\": 5.5,"
     "\"k6\": true, \"k7\": null, \"k8\": -1}]}";
 
+static sinter_status render_faulty(sinter_host *faulty_host, void *ctx, sinter_error *err)
+{
+    struct chat_template *t = NULL;
+    struct text_buf b;
+    (void)ctx;
+    text_buf_init(&b, faulty_host);
+    sinter_status status = template_compile(faulty_host, faulty, strlen(faulty), &t, err);
+    if (status == SINTER_OK)
+        status = template_render(t, faulty_vars, strlen(faulty_vars), 1, NULL, &b, err);
+    if (status == SINTER_OK)
+        status = text_buf_end(&b, err);
+    text_buf_free(&b);
+    template_free(t);
+    return status;
+}
+
 static void test_faults(void **state)
 {
-    struct memory m = {-1, 0};
-    const sinter_hooks hooks = {
-        .size = sizeof hooks, .ctx = &m, .alloc = failing_alloc, .free = failing_free};
-    const sinter_host_options options = {.size = sizeof options, .hooks = &hooks};
-    sinter_host *faulty_host;
-    int64_t base;
-    int n = 0, ok = 0;
     (void)state;
-    assert_int_equal(sinter_host_create(&options, &faulty_host, NULL), SINTER_OK);
-    base = m.live;
-    for (;; n++) {
-        struct chat_template *t = NULL;
-        sinter_error err = {0};
-        struct text_buf b;
-        sinter_status status;
-        text_buf_init(&b, faulty_host);
-        m.left = n;
-        status = template_compile(faulty_host, faulty, strlen(faulty), &t, &err);
-        if (status == SINTER_OK)
-            status = template_render(t, faulty_vars, strlen(faulty_vars), 1, NULL, &b, &err);
-        if (status == SINTER_OK)
-            status = text_buf_end(&b, &err);
-        m.left = -1;
-        text_buf_free(&b);
-        template_free(t);
-        assert_int_equal(m.live, base);
-        if (status == SINTER_OK)
-            break;
-        ok += status == SINTER_E_MEMORY;
-        if (status != SINTER_E_MEMORY)
-            fprintf(stderr, "FAULT %d gives %d: %s\n", n, status, err.message);
-    }
-    sinter_host_free(faulty_host);
-    printf("jinja alloc faults: %d/%d typed\n", ok, n);
-    assert_int_equal(ok, n);
-    assert_true(n > 20);
+    assert_true(fault_loop_host("jinja", &(struct fault){0}, FAULT_ALLOC, render_faulty, NULL) >
+                20);
 }
 
 int main(int argc, char **argv)
