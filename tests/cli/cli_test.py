@@ -199,6 +199,17 @@ def long_cases(model):
     results.append(done.stderr.count(b"does not have") == 400)
     case("a long list in the environment", run("inspect", extra, env={
         **os.environ, "SINTER_SKIP_TENSOR": names + ",rope_freqz.weight"}), 0, "name_of_a_tensor")
+    key = b"k" * 304  # with length, type and value 320 bytes: the data stays aligned
+    with open(model, "rb") as f:
+        data = f.read()
+    n_kv, = struct.unpack_from("<Q", data, 16)
+    long_key = work("long_key.gguf", data[:16] + struct.pack("<QQ", n_kv + 1, len(key)) + key +
+                    struct.pack("<II", 4, 1) + data[24:])
+    case("a long key", run("inspect", long_key), 0, "kkk")
+    done = case("a long key left out", run("inspect", long_key, "--skip-key", key.decode()))
+    results.append(b"does not have" not in done.stderr)
+    done = case("not its first 255 bytes", run("inspect", long_key, "--skip-key", "k" * 255))
+    results.append(b"does not have" in done.stderr)
     case("a long label", run("run", model, "--disable", long, "x"), USAGE, "there is no fusion nnn")
 
 
