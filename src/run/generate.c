@@ -197,11 +197,20 @@ static sinter_status run(struct answer *a, const int32_t *id, int32_t n, sinter_
     return status;
 }
 
-static sinter_status check_stops(const sinter_generate_options *o, sinter_error *err)
+static sinter_status check_options(const sinter_engine *e, const sinter_generate_options *o,
+                                   sinter_error *err)
 {
+    int32_t n_vocab = e->model->model->plan.n_vocab;
+    if (o->n_max < 0)
+        return FAIL(err, USAGE, "n_max is %d; it must be 0 (no limit) or more", o->n_max);
+    if (o->n_stop < 0)
+        return FAIL(err, USAGE, "n_stop is %d; it must be 0 or more", o->n_stop);
     for (int32_t i = 0; i < o->n_stop; i++)
         if (!o->stop || !o->stop[i])
             return FAIL(err, USAGE, "stop text %d of %d is missing", i, o->n_stop);
+    if (o->sampler && sampler_n_vocab(o->sampler) != n_vocab)
+        return FAIL(err, USAGE, "the sampler is over %d tokens, the model has %d",
+                    sampler_n_vocab(o->sampler), n_vocab);
     return SINTER_OK;
 }
 
@@ -215,7 +224,7 @@ sinter_status sinter_generate(sinter_session *s, const char *prompt, size_t byte
     int32_t *id = NULL;
     size_t n = 0;
     TRY(options_copy(&o, sizeof o, options, err));
-    TRY(check_stops(&o, err));
+    TRY(check_options(e, &o, err));
     struct answer a = {.s = s, .e = e, .o = &o, .r = result ? result : &ignored};
     *a.r = (sinter_generate_result){.size = sizeof *result};
     sinter_status status = SINTER_OK;

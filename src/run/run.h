@@ -38,16 +38,15 @@ struct sinter_engine {
     struct exec *exec;
     sinter_engine_options o; /* with the defaults filled in */
     struct state_options state_o;
-    int n_session;
+    int n_session; /* open ones */
     atomic_int cancel;
     pthread_mutex_t turn; /* held by whoever uses what sessions share: one thread at a time */
     /* one step's arrays */
     struct batch_seg *seg; /* [n_session] */
     struct batch_out *out; /* [n_chunk] */
     int32_t *id;           /* [n_chunk] */
-    /* for the summary */
-    uint64_t n_decode,
-        decode_allocs; /* steps of one row after the first two, what they allocated */
+    /* For the summary: steps of one row a session, and what those after the first two allocated. */
+    uint64_t n_decode, decode_allocs;
 };
 
 struct sinter_session {
@@ -87,6 +86,7 @@ struct exec_options engine_exec_options(sinter_host *host, const sinter_engine_o
 /* Refuses what the budget (option memory, else the machine's memory) cannot hold. */
 CHECKED sinter_status engine_admit(sinter_host *host, const struct device_bytes *b, bool loaded,
                                    sinter_error *err);
+int32_t sampler_n_vocab(const sinter_sampler *s);
 CHECKED sinter_status model_find_home(sinter_model *m, const struct backend *backend,
                                       struct model_home **out, sinter_error *err);
 

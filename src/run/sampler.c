@@ -3,8 +3,8 @@
  * can be repeated and nothing depends on what else was sampled. */
 #include "run/run.h"
 
+#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct candidate {
@@ -94,6 +94,11 @@ void sinter_sampler_free(sinter_sampler *s)
     host_free(s->host, s);
 }
 
+int32_t sampler_n_vocab(const sinter_sampler *s)
+{
+    return s->n_vocab;
+}
+
 uint64_t sinter_sampler_seed(const sinter_sampler *s)
 {
     return s->o.seed;
@@ -113,7 +118,8 @@ static void penalise(sinter_sampler *s, const float *logits)
         int32_t id = s->last[i];
         if (id < 0 || id >= s->n_vocab) /* each seen token once: from the untouched logit */
             continue;
-        s->logit[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+        float x = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+        s->logit[id] = isinf(x) && isfinite(logits[id]) ? copysignf(FLT_MAX, x) : x;
     }
 }
 
@@ -140,14 +146,6 @@ static int32_t greedy(const float *logit, int32_t n)
     return best;
 }
 
-static int by_logit(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-    if (x->logit != y->logit)
-        return x->logit < y->logit ? 1 : -1;
-    return x->id < y->id ? -1 : 1;
-}
-
 /* The k-th greatest logit, by halving the interval of its bit pattern: 32 passes at most. */
 static uint32_t key_of(float x)
 {
@@ -170,61 +168,102 @@ static uint32_t threshold(const float *logit, int32_t n, int32_t k)
     return t;
 }
 
-/* Candidates sorted, best first: the top k, or all that can matter. Returns their number. */
+/* The top k tokens (of equal logits the lower ids) in the order of their ids, without those that
+ * can never be drawn. Returns their number. */
 static int32_t choose(sinter_sampler *s)
 {
-    int32_t k = s->o.top_k > 0 && s->o.top_k < s->n_vocab ? s->o.top_k : s->n_vocab, n = 0;
-    uint32_t least = k < s->n_vocab ? threshold(s->logit, s->n_vocab, k) : 0;
-    float best = s->logit[greedy(s->logit, s->n_vocab)];
-    /* exp(-104) is below the smallest f32: such tokens can never be drawn */
+    int32_t n_vocab = s->n_vocab, n = 0, k = s->o.top_k > 0 ? s->o.top_k : n_vocab, n_tie = 0;
+    uint32_t least = k < n_vocab ? threshold(s->logit, n_vocab, k) : 0;
+    float best = s->logit[greedy(s->logit, n_vocab)];
+    /* exp(-104) is below the smallest f32 */
     float floor_ = best - 104 * (s->o.temperature > 1 ? s->o.temperature : 1);
-    for (int32_t i = 0; i < s->n_vocab; i++)
-        if (s->logit[i] >= floor_ && key_of(s->logit[i]) >= least)
+    for (int32_t i = 0; i < n_vocab; i++)
+        n_tie -= key_of(s->logit[i]) > least;
+    n_tie += k; /* how many that are just at the threshold belong to the k */
+    for (int32_t i = 0; i < n_vocab; i++) {
+        uint32_t key = key_of(s->logit[i]);
+        bool is_top = key > least || (key == least && n_tie-- > 0);
+        if (is_top && s->logit[i] >= floor_ && s->logit[i] > -INFINITY)
             s->cand[n++] = (struct candidate){s->logit[i], 0, i};
-    qsort(s->cand, (size_t)n, sizeof *s->cand, by_logit);
-    return n < k ? n : k;
+    }
+    return n;
 }
 
 static double to_probs(sinter_sampler *s, int32_t n)
 {
+    float best = s->cand[0].logit;
     double sum = 0;
+    for (int32_t i = 1; i < n; i++)
+        best = s->cand[i].logit > best ? s->cand[i].logit : best;
     for (int32_t i = 0; i < n; i++) {
-        double p = exp((double)(s->cand[i].logit - s->cand[0].logit) / (double)s->o.temperature);
+        double p = exp((double)(s->cand[i].logit - best) / (double)s->o.temperature);
         s->cand[i].p = (float)p;
         sum += p;
     }
     return sum;
 }
 
-static int32_t cut(const sinter_sampler *s, int32_t n, double sum)
+/* ---- A heap, best on top: qsort may allocate, and mostly only a few of the best are asked for. */
+
+static bool is_better(const struct candidate *a, const struct candidate *b)
 {
+    return a->logit > b->logit || (a->logit == b->logit && a->id < b->id);
+}
+
+static void swap(struct candidate *a, struct candidate *b)
+{
+    struct candidate c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static void sift(struct candidate *c, int32_t n, int32_t at)
+{
+    for (int32_t child; (child = 2 * at + 1) < n; at = child) {
+        child += child + 1 < n && is_better(&c[child + 1], &c[child]);
+        if (!is_better(&c[child], &c[at]))
+            return;
+        swap(&c[at], &c[child]);
+    }
+}
+
+/* What top-p and min-p leave of the n candidates: c[*first .. n). */
+static void cut(const sinter_sampler *s, int32_t n, double sum, int32_t *first)
+{
+    bool top_p = s->o.top_p > 0 && s->o.top_p < 1;
+    struct candidate *c = s->cand;
     double cumulated = 0;
-    if (s->o.top_p > 0 && s->o.top_p < 1)
-        for (int32_t i = 0; i < n; i++) {
-            cumulated += (double)s->cand[i].p;
-            if (cumulated >= (double)s->o.top_p * sum)
-                n = i + 1;
-        }
-    while (s->o.min_p > 0 && n > 1 && s->cand[n - 1].p < s->o.min_p * s->cand[0].p)
-        n--;
-    return n;
+    int32_t left = n;
+    *first = 0;
+    if (!top_p && s->o.min_p <= 0)
+        return;
+    for (int32_t i = n / 2; i-- > 0;)
+        sift(c, n, i);
+    while (left > 0 && (left == n || c[0].p >= s->o.min_p * c[n - 1].p)) {
+        cumulated += (double)c[0].p;
+        swap(&c[0], &c[--left]);
+        sift(c, left, 0);
+        if (top_p && cumulated >= (double)s->o.top_p * sum)
+            break;
+    }
+    *first = left;
 }
 
 static int32_t pick(sinter_sampler *s)
 {
-    int32_t n = choose(s);
+    int32_t n = choose(s), first, id = -1;
     double sum = to_probs(s, n), at;
-    n = cut(s, n, sum);
+    cut(s, n, sum, &first);
     sum = 0;
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = first; i < n; i++)
         sum += (double)s->cand[i].p;
     at = draw(s) * sum;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = n; i-- > first && at >= 0;) {
         at -= (double)s->cand[i].p;
-        if (at < 0)
-            return s->cand[i].id;
+        if (s->cand[i].p > 0) /* where rounding leaves a rest, the last that can come */
+            id = s->cand[i].id;
     }
-    return s->cand[n - 1].id;
+    return id;
 }
 
 static sinter_status check_logits(const float *logits, int32_t n, sinter_error *err)

@@ -211,6 +211,54 @@ static void test_penalty(void **state)
     sinter_sampler_free(s);
 }
 
+static void only_odd(void *ctx, uint64_t *mask, int32_t n_vocab);
+
+/* Of equal logits at the edge of the top k the lower ids come. */
+static void test_ties(void **state)
+{
+    float x[N] = {0};
+    int count[N] = {0};
+    (void)state;
+    x[40] = 1;
+    sinter_sampler *s = sampler(&(sinter_sampler_options){.temperature = 9, .top_k = 4, .seed = 3});
+    for (int i = 0; i < 400; i++)
+        count[pick(s, x)]++;
+    for (int i = 0; i < N; i++)
+        assert_int_equal(count[i] > 0, i < 3 || i == 40);
+    sinter_sampler_free(s);
+}
+
+/* Penalties and temperatures at the ends of their ranges: no infinity takes part, and what the mask
+ * forbids never comes. */
+static void test_extremes(void **state)
+{
+    static const float penalty[] = {0x1p-140f, 0x1p-126f, 0x1p127f}, heat[] = {0x1p-140f, 1, 3e38f};
+    float x[N];
+    int n_call = 0, n = 0;
+    (void)state;
+    for (int i = 0; i < N; i++)
+        x[i] = i % 2 ? 5.0f : 90.0f;
+    x[0] = x[2] = -3e38f;
+    for (int p = 0; p < 3; p++)
+        for (int t = 0; t < 3; t++, n++) {
+            sinter_sampler *s = sampler(&(sinter_sampler_options){.temperature = heat[t],
+                                                                  .repeat_penalty = penalty[p],
+                                                                  .seed = 11,
+                                                                  .mask = only_odd,
+                                                                  .mask_ctx = &n_call});
+            sinter_sampler_accept(s, 1);
+            sinter_sampler_accept(s, 3);
+            for (int i = 0; i < 50; i++) {
+                int32_t id = pick(s, x);
+                assert_int_equal(id % 2, 1);
+                if (t < 2) /* far ahead, both of them, or far behind */
+                    assert_int_equal(id == 1 || id == 3, penalty[p] < 1);
+            }
+            sinter_sampler_free(s);
+        }
+    print_message("extremes: %d/9\n", n);
+}
+
 static void only_odd(void *ctx, uint64_t *mask, int32_t n_vocab)
 {
     ++*(int *)ctx;
@@ -300,7 +348,8 @@ int main(void)
         cmocka_unit_test(test_distributions), cmocka_unit_test(test_greedy),
         cmocka_unit_test(test_seeds),         cmocka_unit_test(test_penalty),
         cmocka_unit_test(test_mask),          cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_size),          cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_extremes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -82,6 +82,7 @@ sinter_status sinter_detok_create(const sinter_model *m, unsigned flags, sinter_
                                   sinter_error *err)
 {
     sinter_detok *d;
+    *out = NULL;
     NEW(m->host, d, 1, err);
     d->host = m->host;
     detok_init(&d->d, m->vocab, flags & SINTER_TEXT_SPECIAL ? DETOK_SPECIAL : 0u);
@@ -132,6 +133,8 @@ sinter_status sinter_template_render(sinter_host *host, const sinter_model *mode
     size_t n = source ? strlen(source) : 0;
     *text = NULL;
     *bytes = 0;
+    if (!vars)
+        return FAIL(err, USAGE, "the variables of a template are NULL; {} is none");
     if (!source && model)
         source = vocab_template(model->vocab, &n);
     if (!source)

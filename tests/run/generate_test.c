@@ -282,6 +282,26 @@ static void test_refusals(void **state)
     assert_int_equal(sinter_session_n_tok(s), 0);
     OK(sinter_generate(s, text, 96, &o, NULL, err)); /* just fits */
     assert_int_equal(sinter_session_n_tok(s), 96);
+    o.n_max = -1;
+    REFUSED(sinter_generate(s, text, 1, &o, NULL, err), USAGE, "n_max is -1");
+    o = (sinter_generate_options){.n_stop = -1};
+    REFUSED(sinter_generate(s, text, 1, &o, NULL, err), USAGE, "n_stop is -1");
+    sinter_session_close(s);
+}
+
+/* A sampler over more tokens than the model has would read past the logits. */
+static void test_foreign_sampler(void **state)
+{
+    sinter_session *s = rig_session(&rig);
+    (void)state;
+    for (int more = -1; more <= 1; more += 2) {
+        sinter_generate_options o = {.n_max = 1};
+        OK(sinter_sampler_create(rig.host, rig.n_vocab + more, NULL, &o.sampler, err));
+        REFUSED(sinter_generate(s, prompt, strlen(prompt), &o, NULL, err), USAGE,
+                "the sampler is over");
+        sinter_sampler_free(o.sampler);
+    }
+    assert_int_equal(sinter_session_n_tok(s), 0);
     sinter_session_close(s);
 }
 
@@ -316,7 +336,7 @@ int main(void)
         cmocka_unit_test(test_no_reuse),  cmocka_unit_test(test_stops),
         cmocka_unit_test(test_ends),      cmocka_unit_test(test_end_token),
         cmocka_unit_test(test_seeds),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_no_allocs),
+        cmocka_unit_test(test_no_allocs), cmocka_unit_test(test_foreign_sampler),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
