@@ -117,7 +117,7 @@ SINTER_API void sinter_host_free(sinter_host *host);
 
 /* Sets an option of src/base/options.def by its long name ("threads", "cpu-mask", "strict", …).
  * The text is parsed and range-checked; an unknown name is refused with the nearest known one.
- * Before the first model of the host only. */
+ * Before the first model of the host, and before sinter_host_n_thread, only. */
 SINTER_CALL sinter_host_set(sinter_host *host, const char *name, const char *value,
                             sinter_error *err);
 

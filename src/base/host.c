@@ -292,6 +292,8 @@ sinter_status host_pool(sinter_host *host, struct pool **pool, sinter_error *err
     if (!host->pool) {
         const int64_t n = host->options.threads;
         status = pool_create(host, n ? (int)n : cpu_threads_default(), &host->pool, err);
+        if (status == SINTER_OK) /* a later number of threads would change nothing */
+            host_freeze_options(host);
     }
     *pool = host->pool;
     pthread_mutex_unlock(&host->lock);
@@ -446,7 +448,8 @@ sinter_status sinter_host_set(sinter_host *host, const char *name, const char *v
     if (!host || !name || !value)
         return FAIL(err, USAGE, "sinter_host_set: host, name and value must not be NULL");
     if (atomic_load_explicit(&host->frozen, memory_order_acquire))
-        return FAIL(err, USAGE, "option %s: set it before the first model is opened", name);
+        return FAIL(err, USAGE,
+                    "option %s: set it before a model is opened or the threads are counted", name);
     TRY(keep(host, value, &value, err));
     const sinter_status status = options_set(&host->options, name, value, err);
     if (status != SINTER_OK)

@@ -73,7 +73,8 @@ void host_thread_join(sinter_host *host, void *thread);
 uint64_t host_clock_ns(const sinter_host *host);
 
 const struct options *host_options(const sinter_host *host);
-/* From here on sinter_host_set is refused: called when the first model is opened. */
+/* From here on sinter_host_set is refused: called as the first model is opened, or the pool made.
+ */
 void host_freeze_options(sinter_host *host);
 /* The host's one pool, made at first use with the option's number of threads. */
 CHECKED sinter_status host_pool(sinter_host *host, struct pool **pool, sinter_error *err);

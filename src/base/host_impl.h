@@ -21,7 +21,7 @@ struct sinter_host {
     sinter_log_level log_level;
     struct options options;
     struct kept *kept;    /* the options' texts */
-    atomic_bool frozen;   /* a model exists: options stand */
+    atomic_bool frozen;   /* a model or the pool exists: options stand */
     pthread_mutex_t lock; /* of pool */
     struct pool *pool;
     _Atomic uint64_t bytes, bytes_max, n_alloc, n_live, n_warning;

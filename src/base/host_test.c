@@ -12,8 +12,9 @@
 #include "base/options.h"
 #include "base/pool.h"
 #include "fault_loop.h"
+#include "temp_folder.h"
 
-#define FILE_NAME TEST_BINARY_DIR "/host_test.tmp"
+static char file_name[TEMP_PATH];
 
 static void test_memory(void **state)
 {
@@ -117,7 +118,7 @@ static sinter_status write_file(sinter_host *host, const char *text, sinter_erro
 {
     sinter_status status;
     int handle;
-    TRY(host_open(host, FILE_NAME, true, &handle, err));
+    TRY(host_open(host, file_name, true, &handle, err));
     TRY_OUT(host_write(host, handle, text, strlen(text), err));
 out:
     if (status == SINTER_OK)
@@ -138,7 +139,7 @@ static void test_files(void **state)
     (void)state;
     assert_int_equal(write_file(host, "the quick brown fox jumps", &err), SINTER_OK);
     assert_int_equal(fault.n[FAULT_WRITE], 4); /* short writes were completed */
-    assert_int_equal(host_open(host, FILE_NAME, false, &handle, &err), SINTER_OK);
+    assert_int_equal(host_open(host, file_name, false, &handle, &err), SINTER_OK);
     assert_int_equal(host_file_bytes(host, handle, &n, &err), SINTER_OK);
     assert_int_equal(n, 25);
     assert_int_equal(host_pread(host, handle, buf, 21, 4, &err), SINTER_OK);
@@ -149,11 +150,11 @@ static void test_files(void **state)
     assert_int_equal(host_pread(host, handle, buf, 1, -1, &err), SINTER_E_INTERNAL);
     assert_int_equal(host_pread(host, handle, buf, 2, INT64_MAX - 1, &err), SINTER_E_INTERNAL);
     assert_int_equal(host_close(host, handle, &err), SINTER_OK);
-    assert_int_equal(host_read_file(host, FILE_NAME, 25, &text, &bytes, &err), SINTER_OK);
+    assert_int_equal(host_read_file(host, file_name, 25, &text, &bytes, &err), SINTER_OK);
     assert_string_equal(text, "the quick brown fox jumps");
     assert_int_equal(bytes, 25);
     host_free(host, text);
-    assert_int_equal(host_read_file(host, FILE_NAME, 24, &text, &bytes, &err), SINTER_E_LIMIT);
+    assert_int_equal(host_read_file(host, file_name, 24, &text, &bytes, &err), SINTER_E_LIMIT);
     assert_null(text);
     sinter_host_free(host);
     assert_int_equal(fault.live, 0);
@@ -213,7 +214,7 @@ static sinter_status use_everything(sinter_host *host, void *ctx, sinter_error *
     (void)ctx;
     TRY_OUT(sinter_host_set(host, "threads", "3", err));
     TRY_OUT(write_file(host, "some text", err));
-    TRY_OUT(host_read_file(host, FILE_NAME, 100, &text, &bytes, err));
+    TRY_OUT(host_read_file(host, file_name, 100, &text, &bytes, err));
     TRY_OUT(host_pool(host, &pool, err));
     pool_run(pool, pool_n_thread(pool), nothing, NULL);
 out:
@@ -279,8 +280,8 @@ static void test_log(void **state)
     (void)state;
     assert_int_equal(sinter_host_create(&o, &host, &err), SINTER_OK);
     host_log(host, SINTER_LOG_DEBUG, "not made");
-    host_log(host, SINTER_LOG_INFO, "a\nb\x1b%d\xff", 1);
-    assert_string_equal(lines.last, "a b?1?");
+    host_log(host, SINTER_LOG_INFO, "a\nb\x1b%d\xff\xc2\x9b", 1);
+    assert_string_equal(lines.last, "a b?1???");
     host_log(host, SINTER_LOG_ERROR, "%3000d", 1);
     assert_int_equal(strlen(lines.last), 2047);
     assert_string_equal(lines.last + 2044, "...");
@@ -300,6 +301,18 @@ static void test_log(void **state)
     sinter_host_free(host);
 }
 
+/* A number of threads that could no longer take effect is refused. */
+static void test_late_threads(void **state)
+{
+    sinter_host *host;
+    (void)state;
+    assert_int_equal(sinter_host_create(NULL, &host, NULL), SINTER_OK);
+    assert_int_equal(sinter_host_set(host, "threads", "1", NULL), SINTER_OK);
+    assert_int_equal(sinter_host_n_thread(host), 1);
+    assert_int_equal(sinter_host_set(host, "threads", "2", NULL), SINTER_E_USAGE);
+    sinter_host_free(host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +320,8 @@ int main(void)
         cmocka_unit_test(test_grow),      cmocka_unit_test(test_files),
         cmocka_unit_test(test_bad_paths), cmocka_unit_test(test_faults),
         cmocka_unit_test(test_hooks),     cmocka_unit_test(test_log),
+        cmocka_unit_test(test_late_threads),
     };
+    temp_path("file", file_name);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

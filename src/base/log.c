@@ -18,7 +18,7 @@ static void format_line(char line[static LINE_BYTES], const char *fmt, va_list a
         memcpy(line + LINE_BYTES - 4, "...", 4);
     for (size_t i = 0, length; i < bytes; i += length) {
         length = utf8_sequence(line + i, bytes - i);
-        if (!length || (unsigned char)line[i] < 0x20 || line[i] == 0x7F) {
+        if (!length || utf8_is_control(line + i, length)) {
             line[i] = line[i] == '\n' || line[i] == '\t' ? ' ' : '?';
             length = 1;
         }

@@ -66,7 +66,7 @@ static void message_set(sinter_error *err, const char *text, size_t bytes, bool 
     size_t n = 0;
     for (size_t i = 0; i < bytes;) {
         size_t length = utf8_sequence(text + i, bytes - i);
-        const bool bad = !length || (unsigned char)text[i] < 0x20 || text[i] == 0x7F;
+        const bool bad = !length || utf8_is_control(text + i, length);
         if (!length)
             length = 1;
         if (n + length > cap) {

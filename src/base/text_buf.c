@@ -71,18 +71,18 @@ void text_buf_json(struct text_buf *b, const char *text, size_t bytes)
     text_buf_add(b, "\"", 1);
     while (i < bytes) {
         const size_t n = utf8_sequence(text + i, bytes - i);
-        const bool plain = n > 1 || (n == 1 && (unsigned char)text[i] >= 0x20 && text[i] != '"' &&
-                                     text[i] != '\\' && text[i] != 0x7F);
+        const bool plain = n && !utf8_is_control(text + i, n) && text[i] != '"' && text[i] != '\\';
         if (plain) {
             i += n;
             continue;
         }
         text_buf_add(b, text + start, i - start);
         if (n)
-            json_escape(b, text[i]);
+            json_escape(b, text[i + n - 1]); /* of U+0080 to U+009F the second byte is the number */
         else
             text_buf_add(b, "\xEF\xBF\xBD", 3);
-        start = ++i;
+        i += n ? n : 1;
+        start = i;
     }
     text_buf_add(b, text + start, i - start);
     text_buf_add(b, "\"", 1);

@@ -1,40 +1,16 @@
-/* UTF-8 (the well-formed sequences of the Unicode standard, table 3-7) and utf8proc's categories.
- */
+/* UTF-8 by the table of base/utf8.h, and utf8proc's categories. */
 #include "text/unicode.h"
 
 #include <stdbool.h>
 #include <utf8proc.h>
 
-/* Bytes of a sequence by its lead byte, 0 = no lead; lo..hi = what the second byte may be. */
-static size_t lead(uint8_t b, uint8_t *lo, uint8_t *hi)
-{
-    *lo = 0x80;
-    *hi = 0xBF;
-    if (b < 0x80)
-        return 1;
-    if (b < 0xC2 || b > 0xF4)
-        return 0;
-    if (b < 0xE0)
-        return 2;
-    if (b < 0xF0) {
-        if (b == 0xE0)
-            *lo = 0xA0;
-        if (b == 0xED)
-            *hi = 0x9F;
-        return 3;
-    }
-    if (b == 0xF0)
-        *lo = 0x90;
-    if (b == 0xF4)
-        *hi = 0x8F;
-    return 4;
-}
+#include "base/utf8.h"
 
 enum unicode_scan unicode_scan(const char *text, size_t bytes, size_t *len, uint32_t *point)
 {
     const uint8_t *b = (const uint8_t *)text;
     uint8_t lo, hi;
-    size_t n = lead(b[0], &lo, &hi);
+    size_t n = utf8_lead(b[0], &lo, &hi);
 
     *len = 1;
     *point = 0xFFFD;
