@@ -328,6 +328,8 @@ static void count_steps(struct exec *x, int s, int last, uint64_t start)
 static bool is_cancelled(struct exec *x)
 {
     const struct batch *b = x->batch;
+    if (atomic_load_explicit(&x->cancelled, memory_order_relaxed))
+        return true; /* the flag may be lowered again while the step runs */
     if (!b->cancel || !atomic_load_explicit(b->cancel, memory_order_relaxed))
         return false;
     atomic_store_explicit(&x->cancelled, true, memory_order_relaxed);
@@ -503,6 +505,7 @@ sinter_status exec_submit(struct exec *x, const struct batch *b, sinter_error *e
 {
     if (x->submitted)
         return FAIL(err, USAGE, "submit before wait has taken the last step's results");
+    TRY(check_batch(x, b, err));
     for (int i = 0; i < b->n_seg; i++)
         if (!seq_is_open(b->seg[i].seq, b->seg[i].n_past, b->seg[i].n_row))
             return FAIL(err, USAGE, "segment %d is not the step that was reserved last", i);

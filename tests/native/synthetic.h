@@ -124,6 +124,30 @@ static inline struct graph *syn_inplace(sinter_host *host)
     return syn_end(&s, syn_op(&s, "sum", OP_ADD, ATTR_NONE, n, z, -1));
 }
 
+/* A residual that the product added to it reads whole too; and one that another product of the same
+ * phase reads whole. Neither sum may take its residual's bytes. */
+static inline struct graph *syn_residual(sinter_host *host)
+{
+    enum { WIDE = 96 }; /* three groups of rows */
+    struct synthetic s = {0};
+    union attr one = {.MATMUL = {1}};
+    int x = syn_start(&s, host, "residual");
+    int r = syn_op(&s, "r", OP_MATMUL, one, x, syn_weight(&s, "r.weight", WIDE, SYN_D), -1);
+    int y = syn_op(&s, "y", OP_MATMUL, one, r, syn_weight(&s, "y.weight", WIDE, WIDE), -1);
+    y = syn_op(&s, "own", OP_ADD, ATTR_NONE, y, r, -1);
+    y = syn_op(&s, "act", OP_TANH, ATTR_NONE, y, -1, -1);
+    x = syn_op(&s, "down", OP_MATMUL, one, y, syn_weight(&s, "down.weight", SYN_D, WIDE), -1);
+    r = syn_op(&s, "r1", OP_MATMUL, one, x, syn_weight(&s, "r1.weight", WIDE, SYN_D), -1);
+    int z = syn_op(&s, "z", OP_MATMUL, one, x, syn_weight(&s, "z.weight", WIDE, SYN_D), -1);
+    int t = syn_op(&s, "t", OP_MATMUL, one, r, syn_weight(&s, "t.weight", WIDE, WIDE), -1);
+    t = syn_op(&s, "t_act", OP_TANH, ATTR_NONE, t, -1, -1);
+    y = syn_op(&s, "y1", OP_MATMUL, one, z, syn_weight(&s, "y1.weight", WIDE, WIDE), -1);
+    y = syn_op(&s, "other", OP_ADD, ATTR_NONE, y, r, -1);
+    y = syn_op(&s, "both", OP_ADD, ATTR_NONE, y, t, -1);
+    x = syn_op(&s, "end", OP_MATMUL, one, y, syn_weight(&s, "end.weight", SYN_D, WIDE), -1);
+    return syn_end(&s, x);
+}
+
 /* Attention whose heads of V are no multiple of 32 columns, behind it a matrix that reads INT8. */
 static inline struct graph *syn_heads(sinter_host *host)
 {
@@ -147,14 +171,13 @@ static inline struct graph *syn_heads(sinter_host *host)
     return syn_end(&s, syn_op(&s, "sum", OP_ADD, ATTR_NONE, y, x, -1));
 }
 
-/* Every subject of the tests: the dummies, then the graphs above (but for two: ref only). */
+/* Every subject of the tests: the dummies, then the graphs above (the last three: ref only). */
 static inline bool subject_at(int i, struct subject *s, bool *ref_only)
 {
-    static const struct subject hand[] = {{.name = "inplace", .make = syn_inplace},
-                                          {.name = "heads", .make = syn_heads},
-                                          {.name = "recurrent", .make = syn_recurrent},
-                                          {.name = "adds", .make = syn_adds},
-                                          {.name = "snake", .make = syn_snake}};
+    static const struct subject hand[] = {
+        {.name = "inplace", .make = syn_inplace},   {.name = "heads", .make = syn_heads},
+        {.name = "residual", .make = syn_residual}, {.name = "recurrent", .make = syn_recurrent},
+        {.name = "adds", .make = syn_adds},         {.name = "snake", .make = syn_snake}};
     int n = 0;
     *s = (struct subject){0};
     *ref_only = false;
@@ -162,7 +185,7 @@ static inline bool subject_at(int i, struct subject *s, bool *ref_only)
         if (n++ == i)
             return true;
     }
-    *ref_only = i > n + 1;
+    *ref_only = i > n + 2;
     if (i - n >= (int)(sizeof hand / sizeof hand[0]))
         return false;
     *s = hand[i - n];

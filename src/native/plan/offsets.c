@@ -44,18 +44,23 @@ static int root(const struct plan *p, int b)
     return b;
 }
 
-/* Whoever read b, or a buffer whose bytes b took over, since the barrier that s stands behind, cut
- * its share as s does: then each thread overwrites only what it alone has read. */
+/* Whoever reads b, or a buffer whose bytes b took over, between the barrier that s stands behind
+ * and s itself, reads no more of it than the thread's own part of s overwrites; and s reads no
+ * whole rows of it, whose first columns it would have overwritten when it comes to the last. */
 static bool readers_agree(const struct native_kind *kind, const struct plan *p, int s,
                           const struct buf *b)
 {
     struct read read[PLAN_MAX_READ];
     int home = root(p, (int)(b - p->buf));
-    for (int i = barrier_before(p, s); i < s; i++) {
+    for (int i = barrier_before(p, s); i <= s; i++) {
         int n = plan_reads(kind, p, i, read);
         for (int j = 0; j < n; j++) {
             int r = p->buf_of[read[j].form][read[j].value];
-            if (root(p, r) == home && p->step[i].share != p->step[s].share)
+            if (root(p, r) != home)
+                continue;
+            if ((i == s && read[j].whole) ||
+                plan_crosses(p, &p->step[s], &p->step[i], &p->graph->value[read[j].value],
+                             read[j].whole))
                 return false;
         }
     }
@@ -64,7 +69,7 @@ static bool readers_agree(const struct native_kind *kind, const struct plan *p, 
 
 /* May `out` take over the bytes of `in` in step s? The input dies here, has the same bytes and
  * share, and is no port; whoever else read it did so before the barrier that s stands behind, or
- * cut it as s does. */
+ * its own part only. */
 static bool can_take_over(const struct native_kind *kind, const struct plan *p, int s,
                           const struct buf *out, const struct buf *in)
 {
@@ -200,10 +205,9 @@ static bool step_overlaps(const struct native_kind *kind, const struct plan *p, 
             int dies = in->last >= p->n_step ? p->n_step + 1 : barrier_after(p, in->last);
             if (b == o || in->writer > s || dies <= s || !meet(out, in))
                 continue;
-            if (in->writer != s && is_pair(p, s, out, in))
-                continue;
             bool chain = in->last < s && out->alias >= 0 && root(p, o) == root(p, b);
-            if (in->writer == s || !chain || !readers_agree(kind, p, s, in))
+            bool may = in->writer != s && (chain || is_pair(p, s, out, in));
+            if (!may || !readers_agree(kind, p, s, in))
                 return true;
         }
     }

@@ -21,6 +21,10 @@ CHECKED sinter_status plan_forms(const struct native_kind *kind, struct plan *p,
 /* shares.c: resolves ANY, sets barriers. */
 CHECKED sinter_status plan_shares(const struct native_kind *kind, struct plan *p,
                                   sinter_error *err);
+/* Does a thread's part of step r read (`whole`: whole rows of) v where another thread's part of
+ * step w, whose outputs are cut as v is, writes? */
+bool plan_crosses(const struct plan *p, const struct plan_step *w, const struct plan_step *r,
+                  const struct value *v, bool whole);
 /* offsets.c: last readers, intervals, in-place pairs, offsets; and the check of FULL, which gives
  * the step it refuses, or -1. */
 void plan_liveness(const struct native_kind *kind, struct plan *p);

@@ -69,8 +69,8 @@ static enum share convert_share(const struct native_kind *kind, const struct pla
     return plan_rows_cap(p, v) / v->shape.mult <= kind->rows_few ? SHARE_EACH : SHARE_ROW;
 }
 
-static bool needs_barrier(const struct plan *p, const struct plan_step *w,
-                          const struct plan_step *r, const struct value *v, bool whole)
+bool plan_crosses(const struct plan *p, const struct plan_step *w, const struct plan_step *r,
+                  const struct value *v, bool whole)
 {
     const struct value *out = step_out(p, r);
     switch (w->share) {
@@ -101,7 +101,8 @@ static bool state_needs_barrier(const struct plan *p, int s, int last_barrier, c
             continue;
         const struct plan_step *w = &p->step[writer[v]];
         bool same = (w->share == SHARE_ONE && step->share == SHARE_ONE) ||
-                    (w->share == SHARE_HEAD && step->share == SHARE_HEAD);
+                    (w->share == SHARE_HEAD && step->share == SHARE_HEAD &&
+                     w->n_head_kv == step->n_head_kv);
         if (!same)
             return true;
     }
@@ -117,8 +118,8 @@ static bool reads_need_barrier(const struct native_kind *kind, const struct plan
         const struct buf *b = &p->buf[p->buf_of[read[i].form][read[i].value]];
         if (b->writer < last_barrier || b->writer < 0)
             continue;
-        if (needs_barrier(p, &p->step[b->writer], &p->step[s], &p->graph->value[b->value],
-                          read[i].whole))
+        if (plan_crosses(p, &p->step[b->writer], &p->step[s], &p->graph->value[b->value],
+                         read[i].whole))
             return true;
     }
     return false;
