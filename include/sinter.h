@@ -3,8 +3,8 @@
  * Conventions
  *   - A function that can fail returns sinter_status and fills `err` (which may be NULL) with a
  *     message that says what failed, where, why and what to do.
- *   - Option structs: all zero is the default; the first member is sizeof the struct (0 = this
- *     header's size).
+ *   - Structs of options and results: the caller sets the first member to sizeof the struct (0 =
+ *     this header's size). Options that are all zero are the defaults.
  *   - create/open gives the caller ownership, free/close takes it; NULL may be freed.
  *   - "const char *" results are borrowed from the object that gave them.
  *   - Threads: an object may be used by one thread at a time unless its function says "any thread".
@@ -172,14 +172,14 @@ enum {
 /* *ids: freed by the caller with sinter_free. */
 SINTER_CALL sinter_tokenize(const sinter_model *model, const char *text, size_t bytes,
                             unsigned flags, int32_t **ids, size_t *n_id, sinter_error *err);
-/* The exact bytes of the ids. *text ends with NUL, which *bytes does not count. */
+/* The exact bytes of the ids. *text ends with NUL, which *bytes does not count; sinter_free. */
 SINTER_CALL sinter_detokenize(const sinter_model *model, const int32_t *ids, size_t n_id,
                               unsigned flags, char **text, size_t *bytes, sinter_error *err);
 SINTER_API void sinter_free(sinter_host *host, void *block);
 /* Does the token end an answer? */
 SINTER_API bool sinter_is_eog(const sinter_model *model, int32_t id);
 
-/* Streaming: whole UTF-8 only; the text is borrowed until the next call. */
+/* Streaming: whole UTF-8 only; the text is borrowed until the next call, the model until free. */
 typedef struct sinter_detok sinter_detok;
 SINTER_CALL sinter_detok_create(const sinter_model *model, unsigned flags, sinter_detok **out,
                                 sinter_error *err);
@@ -191,7 +191,7 @@ SINTER_CALL sinter_detok_flush(sinter_detok *d, const char **text, size_t *bytes
 
 /* Renders a chat template: source NULL = the model's. vars is a JSON object: {"messages": […],
  * "bos_token": "…", "add_generation_prompt": true, …}. now: seconds since 1970 for strftime_now;
- * 0 = the clock. A template that raises is SINTER_E_DATA with its message. */
+ * 0 = the clock. A template that raises is SINTER_E_DATA with its message. *text: sinter_free. */
 SINTER_CALL sinter_template_render(sinter_host *host, const sinter_model *model, const char *source,
                                    const char *vars, int64_t now, char **text, size_t *bytes,
                                    sinter_error *err);
@@ -219,7 +219,7 @@ typedef struct sinter_engine_options {
  * (shared with other engines of the model on the same backend). One thread at a time per model. */
 SINTER_CALL sinter_engine_create(sinter_model *model, const sinter_engine_options *options,
                                  sinter_engine **out, sinter_error *err);
-/* Its sessions must be closed. */
+/* Its sessions must be closed: with open ones it stays, and the log says so. */
 SINTER_API void sinter_engine_free(sinter_engine *engine);
 SINTER_API int32_t sinter_engine_n_ctx(const sinter_engine *engine);
 
@@ -237,7 +237,7 @@ SINTER_API void sinter_session_close(sinter_session *session);
 SINTER_API int32_t sinter_session_n_tok(const sinter_session *session);
 /* Keeps the first n tokens; exact, or SINTER_E_STATE with the reason. */
 SINTER_CALL sinter_session_trim(sinter_session *session, int32_t n_tok, sinter_error *err);
-/* Tokens [from, to) as bytes, and back onto a session that ends at `from`. Exact or refused. */
+/* Tokens [from, to) as bytes (sinter_free) and back, onto a session that ends at `from`; exact. */
 SINTER_CALL sinter_session_save(sinter_session *session, int32_t from, int32_t to, void **data,
                                 size_t *bytes, sinter_error *err);
 SINTER_CALL sinter_session_restore(sinter_session *session, const void *data, size_t bytes,

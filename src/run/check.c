@@ -175,6 +175,7 @@ static sinter_status write_baseline(struct check *k, const struct text_buf *b, s
 static sinter_status check_universe(struct check *k, const struct fuse_table *t, sinter_error *err)
 {
     struct text_buf b;
+    TRY(text_buf_end(&k->names, err));
     text_buf_init(&b, k->host);
     print_universe(k, t, &b);
     sinter_status status = text_buf_end(&b, err);
@@ -186,6 +187,8 @@ static sinter_status check_universe(struct check *k, const struct fuse_table *t,
             text_buf_printf(&k->out, "FAIL the universe changed\n  baseline: %s\n  now:      %s\n",
                             k->header ? k->header : "(none)", b.text);
     }
+    if (status == SINTER_OK && k->o->record)
+        status = text_buf_end(&k->rows, err);
     if (status == SINTER_OK && k->o->record) {
         text_buf_printf(&b, "\nmodel,label,mode,count\n");
         text_buf_add(&b, k->rows.text ? k->rows.text : "", k->rows.bytes);
@@ -344,7 +347,7 @@ out:
 }
 
 /* A model that does not load or run is a failure, and the next one is tried. */
-static sinter_status try_model(struct check *k, const char *name, const char *path)
+static void try_model(struct check *k, const char *name, const char *path)
 {
     sinter_error why;
     k->n_all++;
@@ -352,7 +355,6 @@ static sinter_status try_model(struct check *k, const char *name, const char *pa
         k->n_ok++;
     else
         text_buf_printf(&k->out, "FAIL %s: %s\n", name, why.message);
-    return SINTER_OK;
 }
 
 /* A file's name in the baseline: no folder, no ".gguf", nothing that a row or the header cuts. */
@@ -367,15 +369,14 @@ static void name_of(const char *path, char name[256])
         *c = *c == ',' || *c == ';' || (unsigned char)*c <= ' ' ? '_' : *c;
 }
 
-static sinter_status check_files(struct check *k)
+static void check_files(struct check *k)
 {
     char name[256];
     for (int i = 0; i < k->n_model_file; i++) {
         name_of(k->model_file[i], name);
         text_buf_printf(&k->names, " %s", name);
-        TRY(try_model(k, name, k->model_file[i]));
+        try_model(k, name, k->model_file[i]);
     }
-    return SINTER_OK;
 }
 
 static sinter_status check_dummies(struct check *k, sinter_error *err)
@@ -389,7 +390,7 @@ static sinter_status check_dummies(struct check *k, sinter_error *err)
         if (snprintf(path, sizeof path, "%s/%s.gguf", k->o->work, name) >= (int)sizeof path)
             return FAIL(err, USAGE, "the path of the folder '%s' is too long", k->o->work);
         TRY(dummy_write(k->host, &o, path, err));
-        TRY(try_model(k, name, path));
+        try_model(k, name, path);
     }
     return SINTER_OK;
 }
@@ -446,7 +447,10 @@ static sinter_status check_all(struct check *k, sinter_error *err)
     TRY(status);
     if (compares(k))
         TRY(read_baseline(k, err));
-    TRY(k->n_model_file ? check_files(k) : check_dummies(k, err));
+    if (k->n_model_file)
+        check_files(k);
+    else
+        TRY(check_dummies(k, err));
     if (compares(k))
         missing_rows(k);
     TRY(k->backend->open(k->host, &d, err));

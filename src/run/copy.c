@@ -1,4 +1,5 @@
-/* Option structs that cross the library's border: the first member of each is its size. */
+/* Structs of options and results that cross the library's border: the first member of each is its
+ * size. */
 #include "run/run.h"
 
 sinter_status options_copy(void *dst, size_t bytes, const void *src, sinter_error *err)
@@ -15,4 +16,12 @@ sinter_status options_copy(void *dst, size_t bytes, const void *src, sinter_erro
                     size, bytes);
     memcpy(dst, src, size ? size : bytes);
     return SINTER_OK;
+}
+
+void result_copy(void *dst, const void *src, size_t bytes)
+{
+    size_t size = 0;
+    memcpy(&size, dst, sizeof size);
+    size = size && size < bytes ? size : bytes;
+    memcpy((char *)dst + sizeof size, (const char *)src + sizeof size, size - sizeof size);
 }

@@ -190,6 +190,12 @@ void sinter_engine_free(sinter_engine *e)
 {
     if (!e)
         return;
+    if (e->n_session) {
+        host_log(e->host, SINTER_LOG_ERROR,
+                 "an engine with %d open sessions was to be freed; it stays: close them first",
+                 e->n_session);
+        return;
+    }
     const struct backend *backend = e->home ? e->home->backend : NULL;
     if (backend && e->exec)
         backend->free(e->exec);

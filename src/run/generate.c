@@ -220,13 +220,12 @@ sinter_status sinter_generate(sinter_session *s, const char *prompt, size_t byte
 {
     sinter_engine *e = s->engine;
     sinter_generate_options o;
-    sinter_generate_result ignored;
+    sinter_generate_result r = {0};
     int32_t *id = NULL;
     size_t n = 0;
     TRY(options_copy(&o, sizeof o, options, err));
     TRY(check_options(e, &o, err));
-    struct answer a = {.s = s, .e = e, .o = &o, .r = result ? result : &ignored};
-    *a.r = (sinter_generate_result){.size = sizeof *result};
+    struct answer a = {.s = s, .e = e, .o = &o, .r = &r};
     sinter_status status = SINTER_OK;
     text_buf_init(&a.held, e->host);
     TRY_OUT(sinter_tokenize(e->model, prompt, bytes, a.o->tokenize, &id, &n, err));
@@ -248,5 +247,7 @@ out:
     sinter_detok_free(a.detok);
     text_buf_free(&a.held);
     host_free(e->host, id);
+    if (result)
+        result_copy(result, &r, sizeof r);
     return status;
 }

@@ -80,13 +80,12 @@ static const char *general_name(const struct gguf *g)
     return gguf_get_string(g, "general.name", &s, NULL) == SINTER_OK ? s.text : "";
 }
 
-void sinter_model_describe(const sinter_model *m, sinter_model_info *info)
+static void describe(const sinter_model *m, sinter_model_info *info)
 {
     const struct gguf *g = m->model ? m->model->gguf : m->gguf;
     const struct vocab_special *special = vocab_special(m->vocab);
     size_t bytes;
-    *info = (sinter_model_info){.size = sizeof *info,
-                                .arch = "",
+    *info = (sinter_model_info){.arch = "",
                                 .name = general_name(g),
                                 .n_vocab = vocab_n(m->vocab),
                                 .bos = special->bos,
@@ -107,6 +106,13 @@ void sinter_model_describe(const sinter_model *m, sinter_model_info *info)
         info->weight_bytes += t->bytes;
         info->n_weight += (uint64_t)(t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3]);
     }
+}
+
+void sinter_model_describe(const sinter_model *model, sinter_model_info *info)
+{
+    sinter_model_info whole;
+    describe(model, &whole);
+    result_copy(info, &whole, sizeof whole);
 }
 
 sinter_status sinter_model_print(const sinter_model *m, bool json, sinter_write_fn write, void *ctx,

@@ -60,6 +60,9 @@ struct sinter_session {
  * the rest is zero, the default. src NULL: all of it. A larger one is of a newer header: USAGE. */
 CHECKED sinter_status options_copy(void *dst, size_t bytes, const void *src, sinter_error *err);
 
+/* *dst = *src but for the size, as far as the caller's struct goes (0: all of it). */
+void result_copy(void *dst, const void *src, size_t bytes);
+
 /* A step under the engine's turn, which the caller holds: results are good until it is given. */
 CHECKED sinter_status engine_step(sinter_engine *e, sinter_item *item, int32_t n_item,
                                   sinter_error *err);

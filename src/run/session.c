@@ -299,11 +299,11 @@ static void clear_results(sinter_item *item, int n_item)
 sinter_status engine_step(sinter_engine *e, sinter_item *item, int32_t n_item, sinter_error *err)
 {
     struct batch b;
+    clear_results(item, n_item);
     TRY(make_batch(e, item, n_item, &b, err));
     uint64_t n_alloc = host_usage(e->host).n_alloc;
     sinter_status status = SINTER_OK;
     bool late;
-    clear_results(item, n_item);
     do { /* again if a canceller of an earlier step came late: none of these was meant */
         if (enter(e, item, n_item))
             status = FAIL(err, CANCELLED, "the session was cancelled");

@@ -80,7 +80,7 @@ static sinter_status open_and_run(const struct verify *v, const struct setting *
     o.n_thread = set->n_thread;
     o.n_session = 1 + OTHER;
     o.n_chunk = 512 + 4;
-    o.n_ctx = v->n_row > 64 ? v->n_row : 64;
+    o.n_ctx = v->n_row;
     TRY(sinter_engine_create(v->m, &o, &e, err));
     sinter_status status = SINTER_OK;
     for (int i = 0; i < 1 + OTHER && status == SINTER_OK; i++)
@@ -141,7 +141,7 @@ static sinter_status run_way(const struct verify *v, const struct way *way, int 
     struct result r;
     o.backend = way->backend;
     o.type_k = o.type_v = "f32";
-    o.n_ctx = 64;
+    o.n_ctx = v->n_row;
     o.n_session = 1;
     o.n_chunk = TEXT_ROWS;
     TRY(engine_create(v->m, &o, &fuse, tap, &e, err));

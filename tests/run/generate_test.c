@@ -192,7 +192,7 @@ static void test_ends(void **state)
 {
     struct rig_text whole = {0}, got = {.stop_at = 3};
     sinter_session *s = rig_session(&rig);
-    sinter_generate_result r;
+    sinter_generate_result r = {0};
     (void)state;
     r = generate(s, prompt, &(sinter_generate_options){.ignore_eos = true}, &whole);
     assert_int_equal(r.stop, SINTER_STOP_CONTEXT); /* n_max 0: until it is full */
@@ -289,6 +289,41 @@ static void test_refusals(void **state)
     sinter_session_close(s);
 }
 
+/* A result struct of an older header, which is shorter, is filled as far as it goes. */
+static void test_short_results(void **state)
+{
+    struct {
+        sinter_generate_result r;
+        sinter_model_info info;
+    } x;
+    sinter_session *s = rig_session(&rig);
+    (void)state;
+    memset(&x, 0x55, sizeof x);
+    x.r.size = offsetof(sinter_generate_result, n_cached);
+    x.info.size = offsetof(sinter_model_info, n_layer);
+    OK(sinter_generate(s, prompt, strlen(prompt), &(sinter_generate_options){.n_max = 1}, &x.r,
+                       err));
+    sinter_model_describe(rig.model, &x.info);
+    assert_int_equal(x.r.stop, SINTER_STOP_LENGTH);
+    assert_true(x.r.n_prompt > 0 && x.r.n_prompt < 96);
+    assert_int_equal(x.r.n_cached, 0x55555555);
+    assert_int_equal(x.info.n_vocab, rig.n_vocab);
+    assert_int_equal(x.info.n_layer, 0x55555555);
+    sinter_session_close(s);
+}
+
+/* An engine with open sessions stays, and they can go on. */
+static void test_open_sessions(void **state)
+{
+    struct rig_text got = {0};
+    sinter_session *s = rig_session(&rig);
+    (void)state;
+    sinter_engine_free(rig.engine);
+    generate(s, prompt, &(sinter_generate_options){.n_max = 2, .ignore_eos = true}, &got);
+    assert_true(got.n > 0);
+    sinter_session_close(s);
+}
+
 /* A sampler over more tokens than the model has would read past the logits. */
 static void test_foreign_sampler(void **state)
 {
@@ -332,11 +367,12 @@ static void test_no_allocs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy),    cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_no_reuse),  cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_end_token),
-        cmocka_unit_test(test_seeds),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_no_allocs), cmocka_unit_test(test_foreign_sampler),
+        cmocka_unit_test(test_greedy),        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_no_reuse),      cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_end_token),
+        cmocka_unit_test(test_seeds),         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_no_allocs),     cmocka_unit_test(test_foreign_sampler),
+        cmocka_unit_test(test_short_results), cmocka_unit_test(test_open_sessions),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -238,7 +238,7 @@ sinter_status chat_answer(struct chat *c, const char *text, size_t n, bool *inte
 {
     struct answer a = {.c = c};
     struct text said = {0};
-    sinter_generate_result r;
+    sinter_generate_result r = {0};
     char *prompt = NULL;
     size_t n_prompt;
     sinter_status status;
