@@ -1,6 +1,6 @@
 /* Graphs of two layers as the model module would build them, by hand, for tests: a plain llama, one
- * with biases on Q, K and V, one with sandwich norms, QK-norms and GELU, one whose attention sees
- * the past only, so that it reads a version that the same step replaces. */
+ * with biases on Q, K and V, one with sandwich norms, QK-norms and GELU, one that writes each slot
+ * twice, so that attention reads a version that the same step replaces. */
 #ifndef FUSE_MODEL_FIXTURE_H
 #define FUSE_MODEL_FIXTURE_H
 
@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-enum { FIXTURE_LLAMA, FIXTURE_QWEN2, FIXTURE_GEMMA, FIXTURE_PAST, FIXTURE_N };
+enum { FIXTURE_LLAMA, FIXTURE_QWEN2, FIXTURE_GEMMA, FIXTURE_TWICE, FIXTURE_N };
 
 struct fixture {
     struct graph *g;
@@ -79,13 +79,12 @@ static inline int fixture_attention(struct fixture *f, int xq, int x, bool last)
         k = fixture_norm(f, "attn_k_norm", k, 16);
     k = fixture_op(f, "attn_k_rope", OP_ROPE, neox, k, f->table, -1);
     int kv = graph_slot(f->g, fixture_name(f, "kv"), slot);
-    if (f->which != FIXTURE_PAST)
-        kv = fixture_op(f, "kv_write", OP_KV_WRITE, ATTR_NONE, kv, k, v);
+    kv = fixture_op(f, "kv_write", OP_KV_WRITE, ATTR_NONE, kv, k, v);
     int c = fixture_op(f, "attn_score", OP_QK, (union attr){.QK = {0.25f, 0, 0}}, q, kv, -1);
     c = fixture_op(f, "attn_softmax", OP_SOFTMAX, ATTR_NONE, c, -1, -1);
     c = fixture_op(f, "attn_mix", OP_PV, ATTR_NONE, c, kv, -1);
-    if (f->which == FIXTURE_PAST)
-        fixture_op(f, "kv_write", OP_KV_WRITE, ATTR_NONE, kv, k, v);
+    if (f->which == FIXTURE_TWICE) /* what attention has read is replaced after it */
+        fixture_op(f, "kv_write.again", OP_KV_WRITE, ATTR_NONE, kv, k, v);
     return fixture_linear(f, "attn_out", c, 64, 64, 1, false);
 }
 

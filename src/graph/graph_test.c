@@ -30,7 +30,9 @@ enum fixture {
     KV_NEXT,
     KV_WINDOW,
     REC,
+    REC_NEXT,
     SNAP,
+    BEST_OUT,
     TOP_ID,
     TOP_W,
     X2,
@@ -101,10 +103,13 @@ static void fill(struct graph *g, int v[N_FIXTURE])
     v[KV] = graph_slot(g, "kv", (struct state_slot){SLOT_KV, 0, 2, 16, 8, 0, 0, 0, 0});
     v[KV_NEXT] = add(g, "kv1", OP_KV_WRITE, NONE, v[KV], v[XK], v[XV]);
     v[KV_WINDOW] = graph_slot(g, "kvw", (struct state_slot){SLOT_KV, 1, 2, 16, 8, 32, 0, 0, 0});
+    v[KV_WINDOW] = add(g, "kvw1", OP_KV_WRITE, NONE, v[KV_WINDOW], v[XK], v[XV]);
     v[SCORE] = add(g, "score", OP_QK, AT(QK, 1, 0, 0), v[XHEAD], v[KV_NEXT], -1);
     v[REC] = graph_slot(g, "rec", (struct state_slot){SLOT_REC, 0, 0, 0, 0, 0, 3, 64, 2});
     v[SNAP] = add(g, "conv", OP_CONV1D, AT(CONV1D, 2), v[X64], v[W_KERNEL], v[REC]);
     v[SNAP] = graph_out(g, v[SNAP], 1);
+    v[REC_NEXT] = add(g, "rec1", OP_STATE_WRITE, NONE, v[REC], v[SNAP], -1);
+    v[BEST_OUT] = add(g, "best", OP_ARGMAX, NONE, v[XOUT], -1, -1);
     int route = add(g, "route", OP_MATMUL, AT(MATMUL, 1), v[X64], w_r, -1);
     v[TOP_ID] = add(g, "top", OP_TOPK, AT(TOPK, 2, 1), route, -1, -1);
     v[TOP_W] = graph_out(g, v[TOP_ID], 1);
@@ -134,11 +139,14 @@ struct rule_case {
 static const struct rule_case cases[] = {
     {OP_EMBED, {.word = {0}}, {W_EMB, IDS}, NULL, TOK1(1, 64)},
     {OP_EMBED, {.word = {0}}, {W_EMB, TOP_ID}, NULL, ROW(AXIS_TOK, 2, 1, 64)},
+    {OP_EMBED, {.word = {0}}, {W_VEC64, TOP_ID}, "no more rows", TOK1(0, 0)},
+    {OP_EMBED, {.word = {0}}, {W_EMB, BEST_OUT}, "token ids", TOK1(0, 0)},
     {OP_EMBED, {.word = {0}}, {W_EXPERT, IDS}, "one matrix", TOK1(0, 0)},
     {OP_EMBED, {.word = {0}}, {X64, IDS}, "wrong kind for role 'e'", TOK1(0, 0)},
     {OP_SELECT_ROWS, {.word = {0}}, {XHEAD, OUTS}, NULL, ROW(AXIS_OUT, 1, 4, 16)},
     {OP_SELECT_ROWS, {.word = {0}}, {XOUT, OUTS}, "one row per token", TOK1(0, 0)},
     {OP_SELECT_ROWS, {.word = {0}}, {X64, IDS}, "one id per OUT row", TOK1(0, 0)},
+    {OP_SELECT_ROWS, {.word = {0}}, {X64, BEST_OUT}, "rows wanted", TOK1(0, 0)},
     {OP_SELECT_TABLE, {.word = {0}}, {TABLE, OUTS}, NULL, ROW(AXIS_OUT, 1, 1, 16)},
     {OP_SELECT_TABLE, {.word = {0}}, {X64, OUTS}, "wrong kind for role 't'", TOK1(0, 0)},
     {OP_ADD, {.word = {0}}, {X64, X64B}, NULL, TOK1(1, 64)},
@@ -174,6 +182,8 @@ static const struct rule_case cases[] = {
     {OP_MATMUL_ID, {.MATMUL_ID = {2}}, {X64, W_EXPERT, TOP_ID}, NULL, ROW(AXIS_TOK, 2, 2, 16)},
     {OP_MATMUL_ID, {.MATMUL_ID = {1}}, {XOUT, W_EXPERT, TOP_ID}, "ids per row", TOK1(0, 0)},
     {OP_MATMUL_ID, {.MATMUL_ID = {1}}, {X2, W_EXPERT, TOP_ID}, "columns", TOK1(0, 0)},
+    {OP_MATMUL_ID, {.MATMUL_ID = {1}}, {X64, W_SQ, TOP_ID}, "than matrices", TOK1(0, 0)},
+    {OP_MATMUL_ID, {.MATMUL_ID = {1}}, {X64, W_EXPERT, IDS}, "a TOPK's", TOK1(0, 0)},
     {OP_TOPK, {.TOPK = {3, 0}}, {X64}, NULL, {{AXIS_TOK, 3, 1, 1}, {AXIS_TOK, 3, 1, 1}}},
     {OP_TOPK, {.TOPK = {65, 0}}, {X64}, "n_used", TOK1(0, 0)},
     {OP_TOPK, {.TOPK = {1, 3}}, {X64}, "renorm", TOK1(0, 0)},
@@ -197,8 +207,9 @@ static const struct rule_case cases[] = {
     {OP_QK, {.QK = {0.5f, 0, 32}}, {XHEAD, KV_WINDOW}, NULL, TOK1(4, 0)},
     {OP_QK, {.QK = {0.5f, 0, 33}}, {XHEAD, KV_WINDOW}, "window", TOK1(0, 0)},
     {OP_QK, {.QK = {0.5f, 0, 0}}, {XHEAD, KV_WINDOW}, "window", TOK1(0, 0)},
-    {OP_QK, {.QK = {0.5f, -1, 0}}, {XHEAD, KV}, "cap", TOK1(0, 0)},
-    {OP_QK, {.QK = {0.5f, 0, 0}}, {X64, KV}, "d_k columns", TOK1(0, 0)},
+    {OP_QK, {.QK = {0.5f, -1, 0}}, {XHEAD, KV_NEXT}, "cap", TOK1(0, 0)},
+    {OP_QK, {.QK = {0.5f, 0, 0}}, {XHEAD, KV}, "lacks this step's rows", TOK1(0, 0)},
+    {OP_QK, {.QK = {0.5f, 0, 0}}, {X64, KV_NEXT}, "d_k columns", TOK1(0, 0)},
     {OP_QK, {.QK = {0.5f, 0, 0}}, {XHEAD, REC}, "other kind", TOK1(0, 0)},
     {OP_SOFTMAX, {.word = {0}}, {SCORE, W_VEC4}, NULL, TOK1(4, 0)},
     {OP_SOFTMAX, {.word = {0}}, {SCORE, NO}, NULL, TOK1(4, 0)},
@@ -210,11 +221,12 @@ static const struct rule_case cases[] = {
      {X64B, W_KERNEL, REC},
      NULL,
      {{AXIS_TOK, 1, 1, 64}, {AXIS_SEQ, 2, 3, 64}}},
+    {OP_CONV1D, {.CONV1D = {2}}, {X64B, W_KERNEL, REC_NEXT}, "last step left it", TOK1(0, 0)},
     {OP_CONV1D, {.CONV1D = {1}}, {X64B, W_KERNEL, REC}, "n_snap", TOK1(0, 0)},
     {OP_CONV1D, {.CONV1D = {2}}, {X64B, W_SQ, REC}, "n_kernel - 1", TOK1(0, 0)},
     {OP_CONV1D, {.CONV1D = {2}}, {XK, W_KERNEL, REC}, "row per channel", TOK1(0, 0)},
-    {OP_STATE_WRITE, {.word = {0}}, {REC, SNAP}, NULL, ROW(AXIS_SEQ, 1, 3, 64)},
-    {OP_STATE_WRITE, {.word = {0}}, {REC, X64}, "snapshots", TOK1(0, 0)},
+    {OP_STATE_WRITE, {.word = {0}}, {REC_NEXT, SNAP}, NULL, ROW(AXIS_SEQ, 1, 3, 64)},
+    {OP_STATE_WRITE, {.word = {0}}, {REC_NEXT, X64}, "snapshots", TOK1(0, 0)},
     {OP_STATE_WRITE, {.word = {0}}, {KV_NEXT, SNAP}, "other kind", TOK1(0, 0)},
     {OP_ARGMAX, {.word = {0}}, {X2}, NULL, ROW(AXIS_TOK, 2, 1, 1)},
     {OP_ARGMAX, {.word = {0}}, {XHEAD}, "one head", TOK1(0, 0)},

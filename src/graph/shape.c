@@ -95,11 +95,21 @@ static sinter_status shape_bcast(struct shape_case *c, sinter_error *err)
     return SINTER_OK;
 }
 
+/* Are the ids of operand i a router's, which chose among at most n columns? Kernels index by them
+ * and do not look. */
+static bool ids_of_topk(const struct shape_case *c, int i, int32_t n)
+{
+    const struct node *maker = c->in[i]->node < 0 ? NULL : &c->graph->node[c->in[i]->node];
+    return maker && maker->op == OP_TOPK && c->graph->value[maker->in[0]].shape.d <= n;
+}
+
 /* Row ids[r] of the matrix: [rows of ids, 1, columns of the matrix]. */
 static sinter_status shape_embed(struct shape_case *c, sinter_error *err)
 {
     if (c->graph->weight[c->in[0]->index].slice.n_mat != 1)
         return wrong(c, 0, "it must be one matrix", err);
+    if (!(c->in[1]->port & PORT_IDS) && !ids_of_topk(c, 1, IN(0).mult))
+        return wrong(c, 1, "it must be the token ids, or a TOPK's over no more rows", err);
     c->out[0] = (struct shape){IN(1).axis, IN(1).mult, 1, IN(0).d};
     return SINTER_OK;
 }
@@ -111,6 +121,8 @@ static sinter_status shape_select(struct shape_case *c, sinter_error *err)
         return wrong(c, 0, "it must be one row per token", err);
     if (IN(1).axis != AXIS_OUT || IN(1).mult != 1)
         return wrong(c, 1, "it must be one id per OUT row", err);
+    if (!(c->in[1]->port & PORT_OUT_ROWS)) /* other ids may be no rows of the step */
+        return wrong(c, 1, "it must be the rows wanted", err);
     c->out[0] = IN(0);
     c->out[0].axis = AXIS_OUT;
     return SINTER_OK;
@@ -144,6 +156,8 @@ static sinter_status shape_matmul_id(struct shape_case *c, sinter_error *err)
     TRY(matrix(c, n_head, false, err));
     if (IN(2).axis != IN(0).axis || IN(2).mult % IN(0).mult)
         return wrong(c, 2, "it must have a whole number of ids per row of operand 0", err);
+    if (!ids_of_topk(c, 2, c->graph->weight[c->in[1]->index].slice.n_mat))
+        return wrong(c, 2, "it must be a TOPK's over no more columns than matrices", err);
     c->out[0] = (struct shape){IN(2).axis, IN(2).mult, n_head, IN(1).mult / n_head};
     return SINTER_OK;
 }
@@ -244,6 +258,8 @@ static sinter_status shape_qk(struct shape_case *c, sinter_error *err)
     const struct state_slot *s = slot_of(c, 1);
     int32_t window = c->at.QK.window;
     TRY(need_slot(c, 1, SLOT_KV, err));
+    if (c->in[1]->version == 0)
+        return wrong(c, 1, "it lacks this step's rows, which are seen too: write them first", err);
     if (IN(0).n_head % s->n_head_kv || IN(0).d != s->d_k)
         return wrong(c, 0, "its heads must be a multiple of the slot's, of d_k columns", err);
     if (IN(0).mult != 1 || (IN(0).axis != AXIS_TOK && IN(0).axis != AXIS_OUT))
@@ -286,6 +302,8 @@ static sinter_status shape_conv1d(struct shape_case *c, sinter_error *err)
 {
     const struct state_slot *s = slot_of(c, 2);
     TRY(need_slot(c, 2, SLOT_REC, err));
+    if (c->in[2]->version != 0)
+        return wrong(c, 2, "it must be the state as the last step left it", err);
     if (IN(0).axis != AXIS_TOK || IN(0).mult != 1)
         return wrong(c, 0, "it must have one row per token", err);
     if (IN(1).mult != row_size(IN(0)) || c->graph->weight[c->in[1]->index].slice.n_mat != 1)

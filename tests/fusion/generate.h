@@ -136,7 +136,8 @@ static inline bool generate_misses(const struct generator *x, enum need_kind kin
 {
     if (x->miss < 0 || x->need[x->miss].kind != kind)
         return false;
-    int name = kind == NEED_same_row ? x->need[x->miss].b : x->need[x->miss].a;
+    bool of_two = kind == NEED_same_row || kind == NEED_same_len; /* the second misses */
+    int name = of_two ? x->need[x->miss].b : x->need[x->miss].a;
     for (int s = 0; s < x->v->n_slot; s++)
         if (x->v->slot[s].name == name && x->v->slot[s].input &&
             x->v->slot[s].rep > x->v->slot[slot].rep)
@@ -151,14 +152,19 @@ static inline int generate_beside(struct generator *x, int slot, int beside)
     bool weight = generate_needs(x, NEED_weight, slot) || generate_needs(x, NEED_vector, slot);
     weight |= generate_misses(x, NEED_same_row, slot);
     weight &= !generate_misses(x, NEED_weight, slot) && !generate_misses(x, NEED_vector, slot);
+    if (generate_misses(x, NEED_same_len, slot))
+        return generate_weight(x, QUANT_F32, 1, 1, 1);       /* one number */
     return weight ? generate_weight(x, QUANT_F32, 1, s.d, 1) /* one head for all heads */
                   : generate_act(x, s.n_head, s.d);
 }
 
-static inline int generate_matrix(struct generator *x, int slot, int n_col, int n_mat)
+/* The matrix of a node; the result is a number per row where it must not have another's shape. */
+static inline int generate_matrix(struct generator *x, const struct fuse_var_node *vn, int slot,
+                                  int n_col)
 {
     enum quant_type type = generate_misses(x, NEED_same_type, slot) ? x->other_type : x->type;
-    return generate_weight(x, type, x->d, n_col, n_mat);
+    int n_row = generate_misses(x, NEED_same_row, vn->out[0]) ? 1 : x->d;
+    return generate_weight(x, type, n_row, n_col, vn->op == OP_MATMUL_ID ? 4 : 1);
 }
 
 /* An activation, as operand i of the node. */
@@ -196,12 +202,17 @@ static inline int generate_operand(struct generator *x, const struct fuse_var_no
     case 'w':
         if (vn->op == OP_CONV1D)
             return generate_weight(x, QUANT_F32, s.n_head * s.d, 4, 1);
-        return generate_matrix(x, slot, s.n_head * s.d, vn->op == OP_MATMUL_ID ? 4 : 1);
+        return generate_matrix(x, vn, slot, s.n_head * s.d);
     case 'e':
         return generate_weight(x, x->type, GENERATE_VOCAB, x->d, 1);
     case 'k':
         return generate_weight(x, QUANT_F32, 1, d_head / 2, 1);
     case 'i':
+        if (vn->op == OP_MATMUL_ID) { /* a router's choice of two of the four matrices */
+            int w = generate_weight(x, QUANT_F32, 4, s.n_head * s.d, 1);
+            int y = generate_op(x, OP_MATMUL, (union attr){.MATMUL = {1}}, first, w, -1);
+            return generate_op(x, OP_TOPK, (union attr){.TOPK = {2, 1}}, y, -1, -1);
+        }
         return vn->op == OP_ROPE_TABLE ? generate_port(x, &x->pos, PORT_POS)
                : vn->op == OP_SELECT_ROWS || vn->op == OP_SELECT_TABLE
                    ? generate_port(x, &x->out_rows, PORT_OUT_ROWS)
@@ -448,13 +459,19 @@ static inline sinter_status generate_fires(sinter_host *host, const struct fuse_
     return generate(host, v, line, NULL, -1, -1, -1, out, err);
 }
 
-/* Does the need say anything about this variant? */
 static inline bool generate_has_name(const struct fuse_variant *v, int name)
 {
     for (int s = 0; s < v->n_slot; s++)
         if (v->slot[s].name == name)
             return true;
     return false;
+}
+
+/* Does the need say anything about this variant? */
+static inline bool generate_speaks(const struct fuse_variant *v, const struct need *need)
+{
+    bool pair = need->kind == NEED_same_row || need->kind == NEED_same_len;
+    return generate_has_name(v, need->a) && (!pair || generate_has_name(v, need->b));
 }
 
 /* As fires, but need number `need` of generate_all_needs fails. */
