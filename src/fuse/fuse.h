@@ -39,6 +39,7 @@ enum need_kind {
 struct need { enum need_kind kind; int32_t a, b, c; };
 #define NEED_WEIGHT(x) { NEED_weight, (x) & 63, 0, 0 } /* x is a weight, not an activation */
 #define NEED_SAME_ROW(x, y) { NEED_same_row, (x) & 63, (y) & 63, 0 } /* one shape */
+#define NEED_SAME_LEN(x, y) { NEED_same_len, (x) & 63, (y) & 63, 0 } /* one n_head * d */
 #define NEED_ROWS(x, lo, hi) { NEED_rows, (x) & 63, (lo), (hi) } /* whole interval inside */
 #define NEED_QUANT(x, flags) { NEED_quant, (x) & 63, (int32_t)(flags), 0 } /* type has all */
 #define NEED_SAME_TYPE(x) { NEED_same_type, (x) & 63, 0, 0 }     /* all repetitions have one type */

@@ -341,7 +341,7 @@ static void one_near_miss(sinter_host *host, const struct fuse_table *t,
         struct generated g;
         struct text_buf b;
         sinter_error err;
-        if (!generate_has_name(v, need.a))
+        if (!generate_speaks(v, &need))
             continue;
         if (need.kind == NEED_same_type && v->n_node < 2)
             continue;

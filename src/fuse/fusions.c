@@ -22,12 +22,13 @@ const struct fuse_row fuse_rows[] = {
     { "siblings",
       { { { MATMUL }, { X, EACH(W) }, { EACH(Y) }, .repeat = { 2, 3 } },
         { { ADD }, { EACH(Y), EACH(B) }, { EACH(Y) }, .optional = 1 } },
-      { NEED_WEIGHT(B) } },
+      { NEED_WEIGHT(B), NEED_SAME_LEN(Y, B) } }, /* no number or head for all */
     { "gate_up",
       { { { MATMUL }, { X, G }, { A } },
         { { MATMUL }, { X, U }, { B } },
         { { SILU, GELU }, { A }, { A } },
-        { { MUL }, { A, B }, { Y } } } },
+        { { MUL }, { A, B }, { Y } } },
+      { NEED_SAME_ROW(A, B) } }, /* else one of them is a number per row */
     /* Matrix, then the residual add. */
     { "matmul_add",
       { { { MATMUL }, { X, W }, { Y } },

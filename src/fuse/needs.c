@@ -78,14 +78,20 @@ static const holds_fn holds_one[NEED_N] = {
     [NEED_cols] = holds_cols,     [NEED_vector] = holds_vector, [NEED_heads] = holds_heads,
 };
 
-static bool holds_same_row(const struct need *need, const struct graph *graph,
-                           const struct group *g)
+static bool same_len(struct shape a, struct shape b)
+{
+    return (int64_t)a.n_head * a.d == (int64_t)b.n_head * b.d;
+}
+
+/* Of two names: one repetition by one, or the only value of the one with each of the other. */
+static bool holds_pair(const struct need *need, const struct graph *graph, const struct group *g,
+                       bool (*alike)(struct shape a, struct shape b))
 {
     int n_a = group_n_rep(g, need->a), n_b = group_n_rep(g, need->b), n = n_a > n_b ? n_a : n_b;
     for (int r = 0; r < n; r++) {
         int a = group_value_first(g, need->a, n_a > 1 ? r : 0);
         int b = group_value_first(g, need->b, n_b > 1 ? r : 0);
-        if (a >= 0 && b >= 0 && !shape_equal(graph->value[a].shape, graph->value[b].shape))
+        if (a >= 0 && b >= 0 && !alike(graph->value[a].shape, graph->value[b].shape))
             return false;
     }
     return true;
@@ -113,7 +119,9 @@ bool need_holds(const struct need *need, const struct graph *graph, const struct
                 const struct fuse_key *key)
 {
     if (need->kind == NEED_same_row)
-        return holds_same_row(need, graph, g);
+        return holds_pair(need, graph, g, shape_equal);
+    if (need->kind == NEED_same_len)
+        return holds_pair(need, graph, g, same_len);
     if (need->kind == NEED_same_type)
         return holds_same_type(need, graph, g);
     for (int r = 0; r < group_n_rep(g, need->a); r++) {
@@ -231,6 +239,7 @@ const char *need_wrong(const struct need *need, const struct fuse_row *row)
             return "asks for no flag";
         return never ? "never holds: the operand is no weight" : NULL;
     case NEED_same_row:
+    case NEED_same_len:
         if (!knows(row, need->b))
             return "names a value that the row lacks";
         return tied(row, need->a, need->b) ? "always holds by the shape rules" : NULL;

@@ -267,8 +267,8 @@ static inline bool lines_takes(const struct lines *l, const struct fuse_variant 
     int few = l->kind->rows_few, lo = few && n_row > few ? few + 1 : 1;
     int hi = few && n_row <= few ? few : 40;
     for (int i = 0, n = generate_all_needs(v, line, need); i < n; i++)
-        if (line->bits == BITS_SAME && need[i].kind == NEED_rows &&
-            generate_has_name(v, need[i].a) && (lo < need[i].b || (need[i].c && hi > need[i].c)))
+        if (line->bits == BITS_SAME && need[i].kind == NEED_rows && generate_speaks(v, &need[i]) &&
+            (lo < need[i].b || (need[i].c && hi > need[i].c)))
             return false;
     return true;
 }
@@ -420,7 +420,7 @@ static inline void lines_case_needs(struct lines *l, const struct lines_alone *a
         struct generated g;
         sinter_error err;
         char name[256];
-        if (!generate_has_name(v, all[i].a))
+        if (!generate_speaks(v, &all[i]))
             continue;
         lines_make(generate_near_miss(l->host, NULL, v, &a->match.line[0], i, &g, &err), v, &err);
         lines_need_name(l->host, v, &all[i], name);

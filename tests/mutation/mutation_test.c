@@ -73,7 +73,7 @@ static void mutate_needs(const struct native_kind *kind, sinter_host *host,
         struct need need[12];
         for (int i = 0, n_need = generate_all_needs(&t->variant[v], line, need); i < n_need; i++) {
             char name[256];
-            if (!generate_has_name(&t->variant[v], need[i].a))
+            if (!generate_speaks(&t->variant[v], &need[i]))
                 continue; /* says nothing there */
             lines_need_name(host, &t->variant[v], &need[i], name);
             caught(count, fails(kind, host, line, NULL, name), kind->name, name);
