@@ -20,6 +20,7 @@ void ref_rms_norm(const struct call *c);
 size_t ref_matmul_scratch(const struct graph *graph, const struct group *g);
 void ref_matmul(const struct call *c);
 void ref_matmul_id(const struct call *c);
+size_t ref_topk_scratch(const struct graph *graph, const struct group *g);
 void ref_topk(const struct call *c);
 void ref_sum(const struct call *c);
 void ref_argmax(const struct call *c);
@@ -52,7 +53,7 @@ static const struct fuse_line lines[] = {
     {"RMS_NORM", ref_rms_norm, BITS_SAME, SHARE_ROW},
     {"MATMUL", ref_matmul, BITS_SAME, SHARE_COL, .scratch = ref_matmul_scratch},
     {"MATMUL_ID", ref_matmul_id, BITS_SAME, SHARE_COL, .scratch = ref_matmul_scratch},
-    {"TOPK", ref_topk, BITS_SAME, SHARE_ROW},
+    {"TOPK", ref_topk, BITS_SAME, SHARE_ROW, .scratch = ref_topk_scratch},
     {"SUM", ref_sum, BITS_SAME, SHARE_ROW},
     {"ROPE_TABLE", ref_rope_table, BITS_SAME, SHARE_ROW},
     {"ROPE", ref_rope, BITS_SAME, SHARE_ROW},

@@ -33,17 +33,28 @@ static void route(const float *x, int n, int n_used, bool renorm, int32_t *ids, 
         weight[k] = (float)(exp(x[ids[k]] - max) / sum / (renorm ? chosen : 1));
 }
 
+static size_t n_used_of(const struct graph *graph, const struct group *g)
+{
+    return (size_t)group_node(graph, g, OP_TOPK)->at.TOPK.n_used;
+}
+
+size_t ref_topk_scratch(const struct graph *graph, const struct group *g)
+{
+    return n_used_of(graph, g) * (sizeof(int32_t) + sizeof(float));
+}
+
+/* An output that nobody reads has no memory: the scratch takes it. */
 void ref_topk(const struct call *c)
 {
     const struct node *node = group_node(c->graph, c->group, OP_TOPK);
-    int n = row_len(val(c, X, 0)), k = node->at.TOPK.n_used;
+    size_t n = (size_t)row_len(val(c, X, 0)), k = n_used_of(c->graph, c->group);
     const float *x = arg_f32(c, X, 0);
-    int32_t *ids = out_ids(c, Y, 0);
-    float *weight = out_f32(c, Z, 0);
+    int32_t *ids = out_ids(c, Y, 0), *no_ids = c->scratch;
+    float *weight = out_f32(c, Z, 0), *no_weight = (float *)(void *)(no_ids + k);
     struct span r = call_rows(c, X);
-    for (int row = r.lo; ids && weight && row < r.hi; row++)
-        route(x + (size_t)row * (size_t)n, n, k, node->at.TOPK.renorm != 0,
-              ids + (size_t)row * (size_t)k, weight + (size_t)row * (size_t)k);
+    for (int row = r.lo; row < r.hi; row++)
+        route(x + (size_t)row * n, (int)n, (int)k, node->at.TOPK.renorm != 0,
+              ids ? ids + (size_t)row * k : no_ids, weight ? weight + (size_t)row * k : no_weight);
 }
 
 void ref_sum(const struct call *c)
