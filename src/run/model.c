@@ -124,6 +124,8 @@ sinter_status sinter_model_print(const sinter_model *m, bool json, sinter_write_
     if (json)
         text_buf_printf(&b, "{\"file\":");
     gguf_print(g, &b, json);
+    text_buf_printf(&b, json ? ",\"vocab\":" : "\n");
+    vocab_print(m->vocab, &b, json);
     if (m->model) {
         text_buf_printf(&b, json ? ",\"model\":" : "\n");
         model_print(m->model, &b, json);

@@ -71,9 +71,11 @@ static sinter_status load_pieces(struct vocab *v, sinter_error *err)
     return SINTER_OK;
 }
 
-static uint32_t pair_slot(int32_t left, int32_t right, uint32_t mask)
+static uint32_t pair_slot(const struct vocab *v, int32_t left, int32_t right)
 {
-    return (uint32_t)vocab_mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right) & mask;
+    const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+
+    return (uint32_t)vocab_mix(pair ^ v->salt) & v->merge_mask;
 }
 
 /* A merge may only make what its halves say: no control token, no other bytes. */
@@ -126,7 +128,7 @@ static sinter_status add_merge(struct vocab *v, const struct gguf_string *s, uin
                     "%s: tokenizer.ggml.merges[%u] \"%.40s\" makes token %d, which is a control "
                     "token or stands for other bytes; the file is damaged",
                     v->path, rank, s->text, m.id);
-    uint32_t i = pair_slot(m.left, m.right, v->merge_mask);
+    uint32_t i = pair_slot(v, m.left, m.right);
     for (; v->merge[i].left >= 0; i = (i + 1) & v->merge_mask)
         if (v->merge[i].left == m.left && v->merge[i].right == m.right)
             return FAIL(err, DATA,
@@ -195,8 +197,8 @@ static sinter_status find_split(struct vocab *v, const struct gguf *g, const cha
     return FAIL(
         err, UNSUPPORTED,
         "%s: unknown pre-tokenizer '%.80s' (%s); if a known one cuts words in the same way, "
-        "name it with --pre-tokenizer NAME (gpt-2, smollm, llama-bpe, qwen2, ...)%s%s%s",
-        v->path, name.text, from, near ? "; nearest: " : "", near ? near : "", near ? "" : "");
+        "name it with --pre-tokenizer NAME (gpt-2, smollm, llama-bpe, qwen2, ...)%s%s",
+        v->path, name.text, from, near ? "; nearest: " : "", near ? near : "");
 }
 
 sinter_status bpe_load(struct vocab *v, const struct gguf *g, const char *pre, sinter_error *err)
@@ -217,7 +219,7 @@ static bool bpe_pair(struct encoder *e, const struct merge_sym *left, const stru
 {
     const struct vocab *v = e->v;
 
-    for (uint32_t i = pair_slot(left->id, right->id, v->merge_mask);; i = (i + 1) & v->merge_mask) {
+    for (uint32_t i = pair_slot(v, left->id, right->id);; i = (i + 1) & v->merge_mask) {
         const struct vocab_merge *m = &v->merge[i];
         if (m->left < 0)
             return false;

@@ -246,10 +246,11 @@ static sinter_status warn_unknown(const struct vocab *v, const struct gguf *g, s
 
 /* ---- Trie ------------------------------------------------------------------------------------ */
 
-static struct vocab_edge *edge_slot(const struct vocab_trie *t, uint32_t node, uint8_t byte)
+static struct vocab_edge *edge_slot(const struct vocab *v, uint32_t node, uint8_t byte)
 {
+    const struct vocab_trie *t = &v->trie;
     const uint32_t key = (node << 8 | byte) + 1;
-    uint32_t i = (uint32_t)vocab_mix(key) & t->mask;
+    uint32_t i = (uint32_t)vocab_mix(key ^ v->salt) & t->mask;
 
     while (t->edge[i].key != 0 && t->edge[i].key != key)
         i = (i + 1) & t->mask;
@@ -264,7 +265,7 @@ static void trie_add(struct vocab *v, int32_t id)
 
     t->first[(uint8_t)s.text[0]] |= special_is_control(v, id) ? 2 : 1;
     for (size_t i = 0; i < s.bytes; i++) {
-        struct vocab_edge *e = edge_slot(t, node, (uint8_t)s.text[i]);
+        struct vocab_edge *e = edge_slot(v, node, (uint8_t)s.text[i]);
         if (e->key == 0) {
             e->key = (node << 8 | (uint8_t)s.text[i]) + 1;
             e->node = t->n_node;
@@ -326,7 +327,7 @@ int32_t special_match(const struct vocab *v, const char *text, size_t bytes, boo
     if (!(t->first[(uint8_t)text[0]] & (all ? 3 : 1)))
         return -1;
     for (size_t i = 0; i < bytes; i++) {
-        const struct vocab_edge *e = edge_slot(t, node, (uint8_t)text[i]);
+        const struct vocab_edge *e = edge_slot(v, node, (uint8_t)text[i]);
         ++*work;
         if (e->key == 0)
             break;
@@ -338,6 +339,38 @@ int32_t special_match(const struct vocab *v, const char *text, size_t bytes, boo
         }
     }
     return best;
+}
+
+static void print_token(const struct vocab *v, const char *name, int32_t id, struct text_buf *b,
+                        bool json)
+{
+    text_buf_printf(b, json ? "{\"as\":\"%s\",\"id\":%d,\"text\":" : "  %-8s %8d  ", name, id);
+    text_buf_json(b, v->text[id].text, v->text[id].bytes);
+    text_buf_printf(b, json ? "}" : "\n");
+}
+
+void special_print(const struct vocab *v, struct text_buf *b, bool json)
+{
+    const char *comma = "";
+
+    text_buf_printf(b, json ? "[" : "");
+    for (size_t i = 0; i < sizeof special_rows / sizeof *special_rows; i++) {
+        const int32_t id =
+            *(const int32_t *)(const void *)((const char *)&v->special + special_rows[i].offset);
+        if (id < 0)
+            continue;
+        text_buf_printf(b, "%s", comma);
+        print_token(v, special_rows[i].key, id, b, json);
+        comma = json ? "," : "";
+    }
+    for (int32_t id = 0; v->eog && id < v->n; id++) {
+        if (!v->eog[id])
+            continue;
+        text_buf_printf(b, "%s", comma);
+        print_token(v, "ends", id, b, json);
+        comma = json ? "," : "";
+    }
+    text_buf_printf(b, json ? "]" : "");
 }
 
 sinter_status special_load(struct vocab *v, const struct gguf *g, sinter_error *err)

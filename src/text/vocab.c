@@ -11,9 +11,9 @@ enum { CACHE_BYTES_MIN = 2048, CACHE_SLOTS = 4096, CACHE_WORD_MAX = 64 };
 
 /* ---- Index ----------------------------------------------------------------------------------- */
 
-uint64_t vocab_hash_bytes(const char *text, size_t bytes)
+uint64_t vocab_hash_bytes(uint64_t salt, const char *text, size_t bytes)
 {
-    uint64_t h = 0x9E3779B97F4A7C15u ^ bytes, x;
+    uint64_t h = salt ^ bytes, x;
 
     for (; bytes >= 8; bytes -= 8, text += 8) {
         memcpy(&x, text, 8);
@@ -33,7 +33,7 @@ sinter_status vocab_index_init(struct vocab *v, struct vocab_index *x, const str
         n *= 2;
     while (id_mask < (uint32_t)v->n)
         id_mask = id_mask * 2 + 1;
-    *x = (struct vocab_index){.str = str, .mask = n - 1, .id_mask = id_mask};
+    *x = (struct vocab_index){.str = str, .salt = v->salt, .mask = n - 1, .id_mask = id_mask};
     x->slot = arena_alloc_n(&v->arena, n, sizeof *x->slot);
     return x->slot ? SINTER_OK : host_no_memory(err, n, sizeof *x->slot, "index of tokens");
 }
@@ -42,7 +42,7 @@ sinter_status vocab_index_init(struct vocab *v, struct vocab_index *x, const str
 static uint32_t *index_slot(const struct vocab_index *x, const char *text, size_t bytes,
                             uint32_t *tag)
 {
-    const uint64_t h = vocab_hash_bytes(text, bytes);
+    const uint64_t h = vocab_hash_bytes(x->salt, text, bytes);
     uint32_t i = (uint32_t)h & x->mask;
 
     *tag = (uint32_t)(h >> 32) & ~x->id_mask;
@@ -220,15 +220,6 @@ static sinter_status warn_unk(const struct vocab *v, sinter_error *err)
                      v->path, v->special.unk);
 }
 
-static void hash_all(struct vocab *v)
-{
-    uint64_t h = vocab_mix((uint64_t)v->model << 32 | (uint32_t)v->n);
-
-    for (int32_t id = 0; v->type && id < v->n; id++)
-        h = vocab_mix(h ^ vocab_hash_bytes(v->text[id].text, v->text[id].bytes)) + v->type[id];
-    v->hash = h;
-}
-
 static sinter_status load(struct vocab *v, const struct gguf *g, const char *pre, sinter_error *err)
 {
     v->path = arena_strndup(&v->arena, g->path, strlen(g->path));
@@ -251,7 +242,6 @@ static sinter_status load(struct vocab *v, const struct gguf *g, const char *pre
         TRY(special_load(v, g, err));
         TRY(warn_unk(v, err));
     }
-    hash_all(v);
     return SINTER_OK;
 }
 
@@ -264,6 +254,7 @@ sinter_status vocab_open(const struct gguf *g, const char *pre_override, struct 
     *out = NULL;
     NEW(g->host, v, 1, err);
     v->host = g->host;
+    v->salt = vocab_mix(host_clock_ns(v->host) ^ (uintptr_t)v);
     arena_init(&v->arena, v->host);
     if (!pre_override || !*pre_override)
         pre_override = host_options(g->host)->pre_tokenizer;
@@ -291,48 +282,21 @@ static bool has_id(const struct vocab *v, int32_t id)
     return v->model != VOCAB_NONE && id >= 0 && id < v->n;
 }
 
-static const char *get_str(const struct vocab_str *s, size_t *bytes)
-{
-    *bytes = s ? s->bytes : 0;
-    return s ? s->text : "";
-}
-
 enum vocab_model vocab_model(const struct vocab *v)
 {
     return v->model;
-}
-const char *vocab_pre(const struct vocab *v)
-{
-    return v->split ? v->split->name : "";
 }
 int32_t vocab_n(const struct vocab *v)
 {
     return v->n;
 }
-uint64_t vocab_hash(const struct vocab *v)
-{
-    return v->hash;
-}
 const struct vocab_special *vocab_special(const struct vocab *v)
 {
     return &v->special;
 }
-bool vocab_add_bos(const struct vocab *v)
-{
-    return v->add_bos;
-}
-bool vocab_add_eos(const struct vocab *v)
-{
-    return v->add_eos;
-}
 bool vocab_is_eog(const struct vocab *v, int32_t id)
 {
     return has_id(v, id) && v->eog[id];
-}
-
-enum vocab_type vocab_type(const struct vocab *v, int32_t id)
-{
-    return has_id(v, id) ? (enum vocab_type)v->type[id] : VOCAB_UNDEFINED;
 }
 
 const char *vocab_template(const struct vocab *v, size_t *bytes)
@@ -341,19 +305,24 @@ const char *vocab_template(const struct vocab *v, size_t *bytes)
     return v->template.text;
 }
 
-const char *vocab_text(const struct vocab *v, int32_t id, size_t *bytes)
+void vocab_print(const struct vocab *v, struct text_buf *b, bool json)
 {
-    return get_str(has_id(v, id) ? &v->text[id] : NULL, bytes);
-}
+    static const char *const name[] = {"none", "byte-level BPE", "SentencePiece BPE"};
+    const char *pre = v->split ? v->split->name : "";
 
-const char *vocab_piece(const struct vocab *v, int32_t id, size_t *bytes)
-{
-    return get_str(has_id(v, id) ? &v->piece[id] : NULL, bytes);
-}
-
-int32_t vocab_find(const struct vocab *v, const char *text, size_t bytes)
-{
-    return v->model == VOCAB_NONE ? -1 : vocab_index_find(&v->by_text, text, bytes);
+    if (json) {
+        text_buf_printf(b, "{\"tokenizer\":\"%s\",\"pre\":", name[v->model]);
+        text_buf_json(b, pre, strlen(pre));
+        text_buf_printf(b, ",\"n_token\":%d,\"add_bos\":%s,\"add_eos\":%s,\"special\":", v->n,
+                        v->add_bos ? "true" : "false", v->add_eos ? "true" : "false");
+    } else {
+        text_buf_printf(b, "tokenizer: %s, %d tokens%s%s%s%s%s\n", name[v->model], v->n,
+                        *pre ? ", words cut as by " : "", pre, v->add_bos ? ", bos added" : "",
+                        v->add_eos ? ", eos added" : "", v->space_prefix ? ", blank added" : "");
+    }
+    special_print(v, b, json);
+    if (json)
+        text_buf_add(b, "}", 1);
 }
 
 /* ---- Encode ---------------------------------------------------------------------------------- */
@@ -380,7 +349,7 @@ sinter_status encoder_push(struct encoder *e, int32_t id, sinter_error *err)
 
 static struct word_cache *cache_slot(struct encoder *e, const char *word, size_t bytes)
 {
-    return &e->cache[vocab_hash_bytes(word, bytes) & (CACHE_SLOTS - 1)];
+    return &e->cache[vocab_hash_bytes(e->v->salt, word, bytes) & (CACHE_SLOTS - 1)];
 }
 
 sinter_status encoder_cached(struct encoder *e, const char *word, size_t bytes, bool *hit,

@@ -5,7 +5,7 @@
  * pretokenizers.def names for `tokenizer.ggml.pre`) and SentencePiece BPE (`llama`; scores, byte
  * tokens). Any bytes may be encoded, and vocab_decode gives the same bytes back; a byte that the
  * vocabulary has no token for (SmolLM2 lacks 21 of the 256) is refused. Time is near-linear in the
- * text, whatever it is. */
+ * text, whatever it is; hashes are salted, so that no file can make it otherwise. */
 #ifndef TEXT_VOCAB_H
 #define TEXT_VOCAB_H
 
@@ -46,23 +46,14 @@ CHECKED sinter_status vocab_open(const struct gguf *g, const char *pre_override,
 void vocab_free(struct vocab *v);
 
 enum vocab_model vocab_model(const struct vocab *v);
-const char *vocab_pre(const struct vocab *v); /* name of the pre-tokenizer; "" for SPM and NONE */
 int32_t vocab_n(const struct vocab *v); /* tokens; VOCAB_NONE: <arch>.vocab_size, 0 if unknown */
-uint64_t vocab_hash(const struct vocab *v); /* over model, texts and types, in id order */
 const struct vocab_special *vocab_special(const struct vocab *v);
-bool vocab_add_bos(const struct vocab *v);
-bool vocab_add_eos(const struct vocab *v);
 bool vocab_is_eog(const struct vocab *v, int32_t id); /* ends generation; false out of range */
-enum vocab_type vocab_type(const struct vocab *v, int32_t id); /* UNDEFINED out of range */
 /* The default chat template of the file (NUL-terminated), or NULL. */
 const char *vocab_template(const struct vocab *v, size_t *bytes);
 
-/* The token's text as the file spells it, and the bytes that it stands for (NUL-terminated, may
- * hold NULs). Out of range: "" and 0 bytes. Control tokens stand for their own text here. */
-const char *vocab_text(const struct vocab *v, int32_t id, size_t *bytes);
-const char *vocab_piece(const struct vocab *v, int32_t id, size_t *bytes);
-/* The id whose text (as the file spells it) this is, or -1. */
-int32_t vocab_find(const struct vocab *v, const char *text, size_t bytes);
+/* For `sinter inspect`: kind, size, special tokens; text or a JSON object. */
+void vocab_print(const struct vocab *v, struct text_buf *b, bool json);
 
 /* ---- Text to ids ----------------------------------------------------------------------------- */
 

@@ -48,7 +48,6 @@ static void encode(sinter_host *host, const struct vocab *v, const char *text, s
 static void use(sinter_host *host, const struct vocab *v, const char *data, size_t size)
 {
     const size_t n = size < TEXT_MAX ? size : TEXT_MAX;
-    size_t bytes;
 
     if (vocab_model(v) == VOCAB_NONE)
         return;
@@ -56,8 +55,8 @@ static void use(sinter_host *host, const struct vocab *v, const char *data, size
         encode(host, v, data + (size - n), n, flags);
         encode(host, v, data, n, flags);
         for (int32_t id = 0; id < vocab_n(v) && id < 400; id++) {
-            const char *text = vocab_text(v, id, &bytes);
-            encode(host, v, text, bytes < TEXT_MAX ? bytes : TEXT_MAX, flags);
+            const struct vocab_str s = v->text[id];
+            encode(host, v, s.text, s.bytes < TEXT_MAX ? s.bytes : TEXT_MAX, flags);
         }
     }
 }

@@ -83,7 +83,7 @@ static void smollm2(void **state)
     const struct vocab_special *s = vocab_special(t.v);
     assert_int_equal(vocab_n(t.v), 49152);
     assert_true(s->bos == 1 && s->eos == 2 && s->pad == 2 && s->unk == 0 && s->eot == 2);
-    assert_false(vocab_add_bos(t.v));
+    assert_false(t.v->add_bos);
     assert_true(vocab_is_eog(t.v, 0) && vocab_is_eog(t.v, 2) && !vocab_is_eog(t.v, 1));
     assert_int_equal(vocab_encode(t.v, "ok \x04", 4, 0, &ids, &err), SINTER_E_DATA);
     assert_non_null(strstr(err.message, "0x04"));
@@ -100,7 +100,7 @@ static void gemma3(void **state)
     const struct vocab_special *s = vocab_special(t.v);
     assert_int_equal(vocab_n(t.v), 262144);
     assert_true(s->bos == 2 && s->eos == 1 && s->pad == 0 && s->unk == 3 && s->eot == 106);
-    assert_true(vocab_add_bos(t.v) && !vocab_add_eos(t.v));
+    assert_true(t.v->add_bos && !t.v->add_eos);
     assert_true(vocab_is_eog(t.v, 1) && vocab_is_eog(t.v, 106));
     assert_false(vocab_is_eog(t.v, 212)); /* </s>: here a tag of HTML */
     compare(&t, TOKENS "gemma3.jsonl");

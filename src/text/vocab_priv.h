@@ -18,6 +18,7 @@ struct vocab_str {
  * id + 1 with more bits of the hash above: most other strings need not be looked at. */
 struct vocab_index {
     const struct vocab_str *str; /* by id */
+    uint64_t salt;               /* the vocabulary's */
     uint32_t *slot;
     uint32_t mask, id_mask;
 };
@@ -46,7 +47,7 @@ struct vocab {
     char *path; /* for messages */
     enum vocab_model model;
     int32_t n;
-    uint64_t hash;
+    uint64_t salt;                  /* of all hashes: a file cannot choose what falls together */
     struct vocab_str *text, *piece; /* by id */
     uint8_t *type, *eog;
     float *score;                         /* SPM */
@@ -78,7 +79,7 @@ static inline uint64_t vocab_mix(uint64_t h)
     h ^= h >> 32;
     return h;
 }
-uint64_t vocab_hash_bytes(const char *text, size_t bytes);
+uint64_t vocab_hash_bytes(uint64_t salt, const char *text, size_t bytes);
 
 CHECKED sinter_status vocab_index_init(struct vocab *v, struct vocab_index *x,
                                        const struct vocab_str *str, sinter_error *err);
@@ -91,6 +92,8 @@ const struct gguf_kv *vocab_key(const struct gguf *g, const char *key);
 
 /* special.c: reads special ids, add_*, end-of-generation set; builds the trie. */
 CHECKED sinter_status special_load(struct vocab *v, const struct gguf *g, sinter_error *err);
+/* The special tokens that there are: id and text of each. */
+void special_print(const struct vocab *v, struct text_buf *b, bool json);
 /* The longest special token that text begins with, or -1; `all`: also control tokens. */
 int32_t special_match(const struct vocab *v, const char *text, size_t bytes, bool all, size_t *len,
                       uint64_t *work);

@@ -90,7 +90,7 @@ static void bpe_small(void **state)
     struct vocab *v = open_vocab(f);
     (void)state;
     const int the = 257, s_the = 258, a2 = 259, a4 = 260, a8 = 261, blank2 = 262, n123 = 265;
-    CASE(vocab_model(v) == VOCAB_BPE && strcmp(vocab_pre(v), "gpt-2") == 0 && vocab_n(v) == 305);
+    CASE(vocab_model(v) == VOCAB_BPE && strcmp(v->split->name, "gpt-2") == 0 && vocab_n(v) == 305);
     CASE(encodes(v, "", 0, 0));
     CASE(encodes(v, "the", 0, 1, the));
     CASE(encodes(v, "the the", 0, 2, the, s_the));
@@ -116,7 +116,7 @@ static void bpe_flags(void **state)
     (void)state;
     f->pre = "llama-bpe";
     struct vocab *v = open_vocab(f);
-    CASE(vocab_add_bos(v) && !vocab_add_eos(v));
+    CASE(v->add_bos && !v->add_eos);
     CASE(encodes(v, "whole", VOCAB_ADD_SPECIAL, 2, 300, 267));
     CASE(encodes(v, "1234", 0, 2, 265, '4'));
     close_vocab(f, v);
@@ -136,7 +136,7 @@ static void spm_small(void **state)
     struct vocab *v = open_vocab(f);
     const int blank = 259, e = 262, a = 263, th = 264, he = 266, a4 = 269, blank2 = 271;
     (void)state;
-    CASE(vocab_add_bos(v) && vocab_model(v) == VOCAB_SPM);
+    CASE(v->add_bos && vocab_model(v) == VOCAB_SPM);
     CASE(encodes(v, "", VOCAB_ADD_SPECIAL, 1, 1));
     CASE(encodes(v, "the", 0, 1, 270));
     CASE(encodes(v, "thhe", 0, 3, blank, th, he)); /* th scores above ▁t */
@@ -224,7 +224,7 @@ static bool as_slow(struct fixture *f, const struct vocab *v, const char *word)
     bool same =
         vocab_encode(v, word, strlen(word), 0, &ids, &err) == SINTER_OK && ids.n == (size_t)s.n;
     for (int i = 0; same && i < s.n; i++)
-        same = ids.id[i] == vocab_find(v, s.sym[i], strlen(s.sym[i]));
+        same = ids.id[i] == vocab_index_find(&v->by_text, s.sym[i], strlen(s.sym[i]));
     vocab_ids_free(v, &ids);
     return same;
 }
@@ -430,9 +430,9 @@ static void special(void **state)
     const struct vocab_special *s = vocab_special(v);
     CASE(s->bos == 300 && s->eos == 301 && s->eot == 301 && s->pad == -1 && s->unk == -1);
     CASE(vocab_is_eog(v, 301) && !vocab_is_eog(v, 300) && !vocab_is_eog(v, 304));
-    CASE(!vocab_is_eog(v, -1) && !vocab_is_eog(v, 305) && vocab_type(v, 999) == VOCAB_UNDEFINED);
-    CASE(vocab_type(v, 302) == VOCAB_USER_DEFINED && vocab_find(v, "<tool>", 6) == 302);
-    CASE(vocab_find(v, "nothing", 7) == -1);
+    CASE(!vocab_is_eog(v, -1) && !vocab_is_eog(v, 305));
+    CASE(v->type[302] == VOCAB_USER_DEFINED && vocab_index_find(&v->by_text, "<tool>", 6) == 302);
+    CASE(vocab_index_find(&v->by_text, "nothing", 7) == -1);
     close_vocab(f, v);
 
     f = fixture_new(fixture_bpe);
@@ -467,21 +467,58 @@ static void special(void **state)
     close_vocab(f, v);
 }
 
-static void hashes(void **state)
+static uint64_t unmix(uint64_t h)
 {
-    uint64_t hash[4];
+    h ^= h >> 32;
+    h *= 0xCFEE444D8B59A89Bu; /* the inverse of vocab_mix's factor */
+    return h ^ h >> 32;
+}
+
+/* Tokens that would all fall on one slot if the hash were the same for every vocabulary. */
+static void collisions(void **state)
+{
+    const uint32_t n_slot = 2 * FIXTURE_TOKENS;
+    struct fixture *f = fixture_new(fixture_spm);
+    uint32_t run = 0, longest = 0;
+    uint64_t inverse = 0x9FB21C651E98DF25u;
     (void)state;
-    for (int i = 0; i < 4; i++) {
-        struct fixture *f = fixture_new(fixture_bpe);
-        if (i == 2)
-            f->token[303] = fixture_text(f, "<tool><y>", 9);
-        if (i == 3)
-            f->type[303] = VOCAB_CONTROL;
-        struct vocab *v = open_vocab(f);
-        hash[i] = vocab_hash(v);
-        close_vocab(f, v);
+    for (int i = 0; i < 6; i++) /* Newton: 3 bits, 6, 12, ... */
+        inverse *= 2 - 0x9FB21C651E98DF25u * inverse;
+    CASE(unmix(vocab_mix(12345)) == 12345 && inverse * 0x9FB21C651E98DF25u == 1);
+    while (f->n_token < FIXTURE_TOKENS) {
+        const uint64_t x = unmix(unmix((uint64_t)f->n_token << 32) * inverse) ^ 8;
+        const size_t i = f->n_token++;
+        f->token[i] = fixture_text(f, (const char *)&x, sizeof x);
+        f->type[i] = VOCAB_NORMAL;
+        f->n_type = f->n_score = f->n_token;
     }
-    CASE(hash[0] == hash[1] && hash[0] != hash[2] && hash[0] != hash[3] && hash[2] != hash[3]);
+    struct vocab *v = open_vocab(f);
+    for (uint32_t i = 0; i < n_slot && i <= v->by_text.mask; i++) {
+        run = v->by_text.slot[i] ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    CASE(v->by_text.mask + 1 == n_slot && longest < 100);
+    close_vocab(f, v);
+}
+
+static void printed(void **state)
+{
+    struct fixture *f = fixture_new(fixture_bpe);
+    struct text_buf b;
+    (void)state;
+    struct vocab *v = open_vocab(f);
+    text_buf_init(&b, f->host);
+    vocab_print(v, &b, false);
+    CASE(strncmp(b.text, "tokenizer: byte-level BPE, 305 tokens, words cut as by gpt-2", 60) == 0);
+    CASE(strstr(b.text, "\n  bos           300  \"") &&
+         strstr(b.text, "\n  ends          301  \""));
+    b.bytes = 0;
+    vocab_print(v, &b, true);
+    CASE(strstr(b.text, "{\"tokenizer\":\"byte-level BPE\",\"pre\":\"gpt-2\",\"n_token\":305,") ==
+         b.text);
+    CASE(strstr(b.text, "\"special\":[{\"as\":\"bos\",\"id\":300,") && strstr(b.text, "\"}]}"));
+    text_buf_free(&b);
+    close_vocab(f, v);
 }
 
 /* ---- Files that are refused ------------------------------------------------------------------ */
@@ -686,10 +723,10 @@ static void overrides(void **state)
     CASE(vocab_open(f->g, "qwen2", &v, &err) == SINTER_E_DATA);
     CASE(sinter_host_set(f->host, "skip-key", "tokenizer.ggml.bos_token_id", &err) == SINTER_OK);
     CASE(vocab_open(f->g, "qwen2", &v, &err) == SINTER_OK && vocab_special(v)->bos == -1);
-    CASE(strcmp(vocab_pre(v), "qwen2") == 0);
+    CASE(strcmp(v->split->name, "qwen2") == 0);
     vocab_free(v);
     CASE(sinter_host_set(f->host, "pre-tokenizer", "smollm", &err) == SINTER_OK);
-    CASE(vocab_open(f->g, NULL, &v, &err) == SINTER_OK && strcmp(vocab_pre(v), "smollm") == 0);
+    CASE(vocab_open(f->g, NULL, &v, &err) == SINTER_OK && strcmp(v->split->name, "smollm") == 0);
     vocab_free(v);
     fixture_close(f);
 
@@ -712,14 +749,14 @@ static void without_tokenizer(void **state)
     struct vocab_ids ids = {0};
     struct text_buf b;
     sinter_error err;
-    size_t bytes;
     (void)state;
     text_buf_init(&b, f->host);
     CASE(vocab_model(v) == VOCAB_NONE && vocab_n(v) == 0 && vocab_special(v)->eos == -1);
     CASE(vocab_encode(v, "a", 1, 0, &ids, &err) == SINTER_E_UNSUPPORTED &&
          strstr(err.message, "no tokenizer"));
     CASE(vocab_decode(v, (int32_t[]){1}, 1, 0, &b, &err) == SINTER_E_UNSUPPORTED);
-    CASE(vocab_find(v, "a", 1) == -1 && !vocab_is_eog(v, 1) && *vocab_piece(v, 1, &bytes) == 0);
+    vocab_print(v, &b, false);
+    CASE(!vocab_is_eog(v, 1) && strcmp(b.text, "tokenizer: none, 0 tokens\n") == 0);
     text_buf_free(&b);
     close_vocab(f, v);
 }
@@ -832,13 +869,21 @@ static void linear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bpe_small),     cmocka_unit_test(bpe_flags),
-        cmocka_unit_test(spm_small),     cmocka_unit_test(against_slow),
-        cmocka_unit_test(cached),        cmocka_unit_test(any_bytes),
-        cmocka_unit_test(streaming),     cmocka_unit_test(special),
-        cmocka_unit_test(hashes),        cmocka_unit_test(hostile),
-        cmocka_unit_test(overrides),     cmocka_unit_test(without_tokenizer),
-        cmocka_unit_test(missing_bytes), cmocka_unit_test(faults),
+        cmocka_unit_test(bpe_small),
+        cmocka_unit_test(bpe_flags),
+        cmocka_unit_test(spm_small),
+        cmocka_unit_test(against_slow),
+        cmocka_unit_test(cached),
+        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(streaming),
+        cmocka_unit_test(special),
+        cmocka_unit_test(collisions),
+        cmocka_unit_test(hostile),
+        cmocka_unit_test(printed),
+        cmocka_unit_test(overrides),
+        cmocka_unit_test(without_tokenizer),
+        cmocka_unit_test(missing_bytes),
+        cmocka_unit_test(faults),
         cmocka_unit_test(linear),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
