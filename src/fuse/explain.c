@@ -120,7 +120,10 @@ static void note_text(const struct fuse_table *t, const struct graph *g,
         text_buf_printf(b, "taken");
         break;
     case FUSE_BROKE:
-        text_buf_printf(b, "broke off after %s: nothing fits there", node_name(g, n->at));
+        if (n->at < 0)
+            text_buf_printf(b, "no: its operands are not those of the row's first node");
+        else
+            text_buf_printf(b, "broke off after %s: nothing fits there", node_name(g, n->at));
         break;
     case FUSE_LEAKS:
         text_buf_printf(b, "no: %s is also read elsewhere", g->value[n->at].name);

@@ -182,7 +182,7 @@ struct fuse_note {
     const struct fuse_variant *variant;
     const struct fuse_line *line;     /* NULL: before any line was asked */
     int node;                         /* the graph node it started at */
-    int at;                           /* the graph node or value at which it broke off; -1 */
+    int at;                           /* the graph node or value at which it broke off; -1: none */
     enum fuse_why why;
     struct need need;                 /* of FUSE_NEED */
     int winner;                       /* group id of FUSE_LOST; -1 */
