@@ -252,7 +252,7 @@ static inline int adv_table(struct adv *a, enum axis axis)
 static inline int adv_rope(struct adv *a, int x)
 {
     struct shape s = adv_shape(a, x);
-    if (s.mult != 1 || s.d < a->n_rot)
+    if (!a->n_rot || s.mult != 1 || s.d < a->n_rot)
         return x;
     union attr at = {.ROPE = {adv_pick(a, 2)}};
     return adv_keep(a, adv_op(a, OP_ROPE, at, x, adv_table(a, s.axis), -1));
@@ -435,33 +435,59 @@ static inline void adv_end(struct adv *a)
         graph_port(a->g, adv_op(a, OP_ARGMAX, ATTR_NONE, logits, -1, -1), PORT_ARGMAX);
 }
 
+/* Inputs, and what follows from them. */
+static inline int adv_start(struct adv *a, sinter_host *host, const char *name)
+{
+    sinter_error err;
+    assert_int_equal(graph_create(host, name, &a->g, &err), SINTER_OK);
+    a->table = a->table_out = -1;
+    a->ids = graph_input(a->g, PORT_IDS);
+    a->out_rows = graph_input(a->g, PORT_OUT_ROWS);
+    int e = adv_weight(a, QUANT_F32, GENERATE_VOCAB, 64, 1);
+    return adv_keep(a, adv_op(a, OP_EMBED, ATTR_NONE, e, a->ids, -1));
+}
+
+static inline struct graph *adv_finish(struct adv *a)
+{
+    sinter_error err;
+    a->g->layer = -1;
+    adv_end(a);
+    if (graph_finish(a->g, &err) != SINTER_OK)
+        fail_msg("%s: %s", a->g->name, err.message);
+    return a->g;
+}
+
+/* Attention whose heads are as wide as no model's. */
+static inline struct graph *adv_wide(sinter_host *host)
+{
+    enum { D_K = 1100, D_V = 1536 };
+    struct adv a = {.s = 1, .exact = true};
+    int x = adv_start(&a, host, "wide");
+    struct state_slot s = {.kind = SLOT_KV, .n_head_kv = 1, .d_k = D_K, .d_v = D_V};
+    int k = adv_matmul(&a, x, 1, D_K), v = adv_matmul(&a, x, 1, D_V);
+    a.kv[a.n_kv++] = adv_op(&a, OP_KV_WRITE, ATTR_NONE, graph_slot(a.g, "kv", s), k, v);
+    adv_attention(&a);
+    return adv_finish(&a);
+}
+
 static inline struct graph *adv_graph(sinter_host *host, uint64_t seed, bool ref)
 {
-    struct adv a = {.s = seed * 0x9e3779b97f4a7c15u + 1, .ref = ref, .table = -1, .table_out = -1};
+    struct adv a = {.s = seed * 0x9e3779b97f4a7c15u + 1, .ref = ref};
     char name[32];
-    sinter_error err;
     snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
-    assert_int_equal(graph_create(host, name, &a.g, &err), SINTER_OK);
     for (int i = 0; i < 8; i++)
         adv_next(&a.s);
     a.exact = adv_pick(&a, 2);
     a.n_rot = adv_pick(&a, 2) ? 8 : 16;
-    a.ids = graph_input(a.g, PORT_IDS);
-    a.out_rows = graph_input(a.g, PORT_OUT_ROWS);
+    int x = adv_start(&a, host, name);
     a.pos = graph_input(a.g, PORT_POS);
-    int e = adv_weight(&a, QUANT_F32, GENERATE_VOCAB, 64, 1);
-    int x = adv_keep(&a, adv_op(&a, OP_EMBED, ATTR_NONE, e, a.ids, -1));
     adv_rope(&a, adv_matmul(&a, x, 2, 32)); /* so that pos is read */
     int n = 3 + adv_pick(&a, 9);
     for (int i = 0; i < n && a.n_act < ADV_MAX_VALUE / 2; i++) {
         a.g->layer = i / 3;
         adv_parts[adv_pick(&a, ADV_N_PART - (ref ? 0 : ADV_N_REF))](&a);
     }
-    a.g->layer = -1;
-    adv_end(&a);
-    if (graph_finish(a.g, &err) != SINTER_OK)
-        fail_msg("%s: %s", name, err.message);
-    return a.g;
+    return adv_finish(&a);
 }
 
 #endif

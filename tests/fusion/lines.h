@@ -138,7 +138,7 @@ static inline sinter_status lines_read(void *ctx, const struct graph_weight *w, 
 static inline void lines_see_state(struct lines_seen *s, const struct graph *g,
                                    const struct seq *seq)
 {
-    float row[1024];
+    float row[2048];
     for (int i = 0; i < g->n_slot; i++) {
         const struct state_slot *slot = &g->slot[i];
         if (slot->kind == SLOT_REC) {
@@ -148,7 +148,7 @@ static inline void lines_see_state(struct lines_seen *s, const struct graph *g,
             continue;
         }
         struct kv_view v = seq_kv(seq, i);
-        assert_true(slot->d_k <= 1024 && slot->d_v <= 1024);
+        assert_true(slot->d_k <= 2048 && slot->d_v <= 2048);
         for (int r = v.first_row; r < seq_rows(seq); r++)
             for (int h = 0; h < slot->n_head_kv; h++) {
                 kv_get_k(&v, r, h, row);

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-enum { MAX_HEAD = 1024 };
-
 void ref_kv_write(const struct call *c)
 {
     struct shape k = c->graph->value[group_value_first(c->group, X, 0)].shape;
@@ -32,11 +30,19 @@ static struct span keys_of(int row, int window)
     return (struct span){lo, row + 1};
 }
 
-static void qk_row(const struct node *n, const struct kv_view *kv, const float *q, int n_head,
-                   int d, struct span keys, float *out, int n_key)
+/* One row of K or V, and as many sums. */
+size_t ref_attention_scratch(const struct graph *graph, const struct group *g)
 {
-    float k[MAX_HEAD];
-    int group = n_head / kv->n_head_kv;
+    const struct state_slot *s = &graph->slot[graph->value[group_value_first(g, S, 0)].index];
+    size_t d = (size_t)(s->d_k > s->d_v ? s->d_k : s->d_v);
+    return d * (sizeof(double) + sizeof(float));
+}
+
+/* k: room for one row of K. */
+static void qk_row(const struct node *n, const struct kv_view *kv, const float *q, int n_head,
+                   struct span keys, float *out, int n_key, float *k)
+{
+    int group = n_head / kv->n_head_kv, d = kv->d_k;
     for (int h = 0; h < n_head; h++) {
         for (int i = 0; i < n_key; i++)
             out[(size_t)h * (size_t)n_key + (size_t)i] = -INFINITY;
@@ -64,8 +70,8 @@ void ref_qk(const struct call *c)
         struct place at = place(c, X, row);
         struct kv_view kv = arg_kv(c, S, at.seg);
         float *out = score(c, Y) + (size_t)(row - r.lo) * (size_t)s.n_head * (size_t)n_key;
-        qk_row(n, &kv, x + (size_t)row * (size_t)s.n_head * (size_t)s.d, s.n_head, s.d,
-               keys_of(at.row, n->at.QK.window), out, n_key);
+        qk_row(n, &kv, x + (size_t)row * (size_t)s.n_head * (size_t)s.d, s.n_head,
+               keys_of(at.row, n->at.QK.window), out, n_key, c->scratch);
     }
 }
 
@@ -91,13 +97,13 @@ void ref_softmax(const struct call *c)
         softmax(x + (size_t)i * (size_t)n_key, n_key, sink ? sink + i % n_head : NULL);
 }
 
-/* Window of the scores: keys before first_row of the pages have weight 0 and are not there. */
+/* Window of the scores: keys before first_row of the pages have weight 0 and are not there. sum:
+ * room for as many sums as a row of V has, then for the row. */
 static void pv_row(const struct kv_view *kv, const float *score, int n_head, int n_key, int row,
-                   float *y)
+                   double *sum, float *y)
 {
-    float v[MAX_HEAD];
-    double sum[MAX_HEAD];
     int group = n_head / kv->n_head_kv, d = kv->d_v;
+    float *v = (float *)(void *)(sum + d);
     for (int h = 0; h < n_head; h++) {
         const float *p = score + (size_t)h * (size_t)n_key;
         for (int j = 0; j < d; j++)
@@ -124,6 +130,6 @@ void ref_pv(const struct call *c)
         struct place at = place(c, Y, row);
         struct kv_view kv = arg_kv(c, S, at.seg);
         pv_row(&kv, score(c, C) + (size_t)(row - r.lo) * (size_t)s.n_head * (size_t)n_key, s.n_head,
-               n_key, at.row, y + (size_t)row * (size_t)s.n_head * (size_t)s.d);
+               n_key, at.row, c->scratch, y + (size_t)row * (size_t)s.n_head * (size_t)s.d);
     }
 }

@@ -27,6 +27,7 @@ void ref_argmax(const struct call *c);
 void ref_rope_table(const struct call *c);
 void ref_rope(const struct call *c);
 void ref_kv_write(const struct call *c);
+size_t ref_attention_scratch(const struct graph *graph, const struct group *g);
 void ref_qk(const struct call *c);
 void ref_softmax(const struct call *c);
 void ref_pv(const struct call *c);
@@ -58,9 +59,9 @@ static const struct fuse_line lines[] = {
     {"ROPE_TABLE", ref_rope_table, BITS_SAME, SHARE_ROW},
     {"ROPE", ref_rope, BITS_SAME, SHARE_ROW},
     {"KV_WRITE", ref_kv_write, BITS_SAME, SHARE_ROW},
-    {"QK", ref_qk, BITS_SAME, SHARE_ROW},
+    {"QK", ref_qk, BITS_SAME, SHARE_ROW, .scratch = ref_attention_scratch},
     {"SOFTMAX", ref_softmax, BITS_SAME, SHARE_ROW},
-    {"PV", ref_pv, BITS_SAME, SHARE_ROW},
+    {"PV", ref_pv, BITS_SAME, SHARE_ROW, .scratch = ref_attention_scratch},
     {"CONV1D", ref_conv1d, BITS_SAME, SHARE_ONE},
     {"STATE_WRITE", ref_state_write, BITS_SAME, SHARE_ONE},
     {"ARGMAX", ref_argmax, BITS_SAME, SHARE_ROW},
