@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 #define FNV1A_START UINT64_C(0xcbf29ce484222325)
+#define FNV1A_PRIME UINT64_C(0x100000001b3)
 
 static inline uint64_t fnv1a(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *at = data;
     for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+        hash = (hash ^ at[i]) * FNV1A_PRIME;
     return hash;
 }
 

@@ -43,7 +43,7 @@ struct gguf {
     struct gguf_kv *kv;
     struct gguf_tensor *tensor;
     uint64_t data_offset;
-    void *priv;               /* arena and hash tables */
+    void *priv;               /* keys and tensors sorted by name, and all that they point to */
 };
 
 CHECKED sinter_status gguf_open(sinter_host *host, const char *path, struct gguf **out,
@@ -53,12 +53,7 @@ void gguf_close(struct gguf *g);
 const struct gguf_kv *gguf_find(const struct gguf *g, const char *key);
 const struct gguf_tensor *gguf_find_tensor(const struct gguf *g, const char *name);
 
-/* Typed getters: absent gives NOT_FOUND (naming key and file), another type DATA. Integers of any
- * width convert if the value fits; f32 takes f64 and integers too; i of an array is its element. */
-CHECKED sinter_status gguf_get_u32(const struct gguf *g, const char *key, uint32_t *out,
-                                   sinter_error *err);
-CHECKED sinter_status gguf_get_f32(const struct gguf *g, const char *key, float *out,
-                                   sinter_error *err);
+/* Typed getters: absent gives NOT_FOUND (naming key and file), another type DATA. */
 CHECKED sinter_status gguf_get_bool(const struct gguf *g, const char *key, bool *out,
                                     sinter_error *err);
 CHECKED sinter_status gguf_get_string(const struct gguf *g, const char *key,
@@ -67,7 +62,8 @@ CHECKED sinter_status gguf_get_string(const struct gguf *g, const char *key,
 CHECKED sinter_status gguf_get_array(const struct gguf *g, const char *key,
                                      enum gguf_type elem_type, const struct gguf_value **out,
                                      sinter_error *err);
-/* Element i of a scalar or array (a scalar answers for every i) as int64 or double. */
+/* Element i of a scalar or array (a scalar answers for every i) as int64 or double: integers of any
+ * width if the value fits, as double also floats. */
 CHECKED sinter_status gguf_value_int(const struct gguf_kv *kv, size_t i, int64_t *out,
                                      sinter_error *err);
 CHECKED sinter_status gguf_value_float(const struct gguf_kv *kv, size_t i, double *out,
@@ -89,8 +85,6 @@ CHECKED sinter_status gguf_writer_create(sinter_host *host, struct gguf_writer *
                                          sinter_error *err);
 void gguf_writer_free(struct gguf_writer *w);
 CHECKED sinter_status gguf_put_u32(struct gguf_writer *w, const char *key, uint32_t v,
-                                   sinter_error *err);
-CHECKED sinter_status gguf_put_f32(struct gguf_writer *w, const char *key, float v,
                                    sinter_error *err);
 CHECKED sinter_status gguf_put_bool(struct gguf_writer *w, const char *key, bool v,
                                     sinter_error *err);

@@ -1,7 +1,4 @@
 /* The table of value types, typed access to values, and the sort behind the look-ups. */
-#include <float.h>
-#include <math.h>
-
 #include "gguf/local.h"
 
 static const struct {
@@ -134,32 +131,6 @@ static sinter_status find_scalar(const struct gguf *g, const char *key, const ch
     TRY(find(g, key, out, err));
     if ((*out)->value.type == GGUF_ARRAY)
         return in_file(g, wrong_type(*out, want, err), err);
-    return SINTER_OK;
-}
-
-sinter_status gguf_get_u32(const struct gguf *g, const char *key, uint32_t *out, sinter_error *err)
-{
-    const struct gguf_kv *kv;
-    int64_t n = 0;
-    TRY(find_scalar(g, key, "u32", &kv, err));
-    TRY(in_file(g, gguf_value_int(kv, 0, &n, err), err));
-    if (n < 0 || n > UINT32_MAX)
-        return FAIL(err, DATA, "%s: key '%s' (byte %" PRIu64 ") is %" PRId64 ", no u32", g->path,
-                    key, kv->offset, n);
-    *out = (uint32_t)n;
-    return SINTER_OK;
-}
-
-sinter_status gguf_get_f32(const struct gguf *g, const char *key, float *out, sinter_error *err)
-{
-    const struct gguf_kv *kv;
-    double x = 0;
-    TRY(find_scalar(g, key, "f32", &kv, err));
-    TRY(in_file(g, gguf_value_float(kv, 0, &x, err), err));
-    if (isfinite(x) && fabs(x) > (double)FLT_MAX)
-        return FAIL(err, DATA, "%s: key '%s' (byte %" PRIu64 ") is %g, too large for f32", g->path,
-                    key, kv->offset, x);
-    *out = (float)x;
     return SINTER_OK;
 }
 

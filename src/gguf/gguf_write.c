@@ -156,11 +156,6 @@ sinter_status gguf_put_u32(struct gguf_writer *w, const char *key, uint32_t v, s
     return gguf_put_value(w, key, &(struct gguf_value){GGUF_U32, GGUF_U32, 1, &v}, err);
 }
 
-sinter_status gguf_put_f32(struct gguf_writer *w, const char *key, float v, sinter_error *err)
-{
-    return gguf_put_value(w, key, &(struct gguf_value){GGUF_F32, GGUF_F32, 1, &v}, err);
-}
-
 sinter_status gguf_put_bool(struct gguf_writer *w, const char *key, bool v, sinter_error *err)
 {
     uint8_t byte = v;

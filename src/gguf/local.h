@@ -1,4 +1,4 @@
-/* Inside of the gguf module: limits and the table of value types. */
+/* Inside of the gguf module: limits, sizes of value types, the sort behind the look-ups. */
 #ifndef GGUF_LOCAL_H
 #define GGUF_LOCAL_H
 

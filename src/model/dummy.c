@@ -404,12 +404,19 @@ static sinter_status choose(struct dummy *d, sinter_error *err)
         if (!d->shape.name)
             return FAIL(err, USAGE, "no shape is called \"%s\"; there are %s, %s, %s", o->like,
                         dummy_likes[0], dummy_likes[1], dummy_likes[2]);
-        if (!o->type || quant_from_name(o->type) == QUANT_N ||
-            !options_list_has("q4_0,q8_0,bf16", o->type))
+        if (o->arch || o->kind)
+            return FAIL(err, USAGE,
+                        "a dummy like %s has its architecture and no kind: leave out %s", o->like,
+                        o->arch ? "arch" : "kind");
+        if (!o->type || !options_list_has("q4_0,q8_0,bf16", o->type))
             return FAIL(err, USAGE, "type \"%s\" of a dummy: it must be q4_0, q8_0 or bf16",
                         o->type ? o->type : "");
         arch = d->shape.arch;
     } else {
+        if (o->type)
+            return FAIL(err, USAGE,
+                        "type \"%s\" of a dummy: only one with like has a type; leave it out",
+                        o->type);
         if ((unsigned)o->kind >= DUMMY_N_KIND)
             return FAIL(err, USAGE, "kind %d of a dummy: it must be below %d", (int)o->kind,
                         (int)DUMMY_N_KIND);

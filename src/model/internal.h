@@ -46,7 +46,7 @@ CHECKED sinter_status keys_read(struct model *m, struct keys *k, sinter_error *e
 /* Value for a layer (0 for scalars), or `def` where the key is absent. */
 int keys_int(const struct keys *k, enum key_id id, int layer, int def);
 float keys_float(const struct keys *k, enum key_id id, float def);
-/* Is the element of this layer a true bool? (KEY_PATTERN as array) */
+/* Does the file give the key layer by layer? */
 bool keys_is_array(const struct keys *k, enum key_id id);
 
 /* ---- tensors.def ---------------------------------------------------------------------------- */

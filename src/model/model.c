@@ -1,6 +1,7 @@
 /* Opens and closes models: file -> descriptor -> keys -> plan -> binding -> hash. */
 #include "model/internal.h"
 
+#include "base/hash.h"
 #include "base/options.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ static sinter_status find_arch(struct model *m, sinter_error *err)
     const struct arch_desc *a;
     char known[512] = "";
     TRY(gguf_get_string(m->gguf, "general.architecture", &s, err));
-    m->plan.arch = arch_find(s.text);
+    m->plan.arch = strlen(s.text) == s.bytes ? arch_find(s.text) : NULL; /* no NUL in it */
     if (m->plan.arch)
         return SINTER_OK;
     for (int i = 0; (a = arch_at(i)) != NULL; i++) {
@@ -62,15 +63,14 @@ static sinter_status check_overrides(struct model *m, const char *list, const ch
 
 /* ---- Hash ----------------------------------------------------------------------------------- */
 
-/* Two FNV-1a sums with different offsets and a final mix: no guard against forgery, but against
+/* Two sums of FNV-1a's kind, the second over other numbers: no guard against forgery, but against
  * taking one model's state for another's. */
 static void hash_bytes(uint64_t h[2], const void *data, size_t bytes)
 {
     const uint8_t *p = data;
-    for (size_t i = 0; i < bytes; i++) {
-        h[0] = (h[0] ^ p[i]) * 0x100000001b3u;
-        h[1] = (h[1] ^ (p[i] + 0x9eu)) * 0x100000001b3u;
-    }
+    h[0] = fnv1a(h[0], data, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        h[1] = (h[1] ^ (p[i] + 0x9eu)) * FNV1A_PRIME;
 }
 
 static void hash_key(uint64_t h[2], const struct gguf_kv *kv)
@@ -106,7 +106,7 @@ static sinter_status hash_tensor(struct model *m, const struct gguf_tensor *t, s
 static sinter_status hash_model(struct model *m, sinter_error *err)
 {
     size_t prefix = strlen(m->plan.arch->name);
-    m->hash[0] = 0xcbf29ce484222325u;
+    m->hash[0] = FNV1A_START;
     m->hash[1] = 0x84222325cbf29ce4u;
     hash_bytes(m->hash, m->plan.arch->name, prefix + 1);
     for (size_t i = 0; i < m->gguf->n_kv; i++)

@@ -111,7 +111,7 @@ enum dummy_kind {
     DUMMY_N_KIND
 };
 struct dummy_options {
-    const char *arch;     /* a descriptor's name; or a `like` */
+    const char *arch;     /* small ones: a descriptor's name */
     const char *like;     /* a name of dummy_likes: real shapes; NULL: small */
     const char *type;     /* with like: "q4_0", "q8_0" or "bf16" */
     enum dummy_kind kind; /* small ones */

@@ -279,6 +279,30 @@ static void test_period(void **state)
     model_close(m);
 }
 
+static sinter_status refuse_dummy(const struct dummy_options *o, const char *part)
+{
+    sinter_error err = {0};
+    sinter_status status = dummy_write(host, o, "x", &err);
+    assert_non_null(strstr(err.message, part));
+    return status;
+}
+
+/* A file with no more than the name of its architecture. */
+static void open_arch(const char *arch, size_t bytes, sinter_status status, const char *part)
+{
+    struct gguf_writer *w;
+    struct model *m;
+    sinter_error err = {0};
+    assert_int_equal(gguf_writer_create(host, &w, &err), SINTER_OK);
+    assert_int_equal(gguf_put_string(w, "general.architecture", arch, bytes, &err), SINTER_OK);
+    assert_int_equal(gguf_writer_save(w, "x", NULL, NULL, &err), SINTER_OK);
+    gguf_writer_free(w);
+    file.data = file.written;
+    file.bytes = file.n_written;
+    assert_int_equal(model_open(host, "x", &m, &err), status);
+    assert_non_null(strstr(err.message, part));
+}
+
 static void test_refused(void **state)
 {
     struct model *m;
@@ -295,6 +319,18 @@ static void test_refused(void **state)
     file.bytes = 4;
     assert_int_equal(model_open(host, "x", &m, &err), SINTER_E_DATA);
     assert_null(m);
+    assert_int_equal(refuse_dummy(&(struct dummy_options){.arch = "llama", .type = "q8_0"}, "type"),
+                     SINTER_E_USAGE);
+    assert_int_equal(
+        refuse_dummy(&(struct dummy_options){.like = "qwen3-8b", .type = "q8_0", .arch = "llama"},
+                     "arch"),
+        SINTER_E_USAGE);
+    assert_int_equal(
+        refuse_dummy(&(struct dummy_options){.like = "qwen3-8b", .type = "q8_0", .kind = DUMMY_F32},
+                     "kind"),
+        SINTER_E_USAGE);
+    open_arch("llama", 5, SINTER_E_NOT_FOUND, "block_count");
+    open_arch("llama\0x", 7, SINTER_E_UNSUPPORTED, "unknown to sinter");
     make(&(struct dummy_options){.arch = "llama", .kind = DUMMY_F32});
     m = open_made();
     struct graph *g;

@@ -5,6 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+static bool is_text(const struct gguf_string *s, const char *text)
+{
+    return s->bytes == strlen(text) && memcmp(s->text, text, s->bytes) == 0;
+}
+
 /* RoPE scaling: none, or linear (positions divided by a factor), which is also what a factor
  * without a type means. */
 static sinter_status rope_factor(const struct model *m, const struct keys *k, float *factor,
@@ -15,10 +20,10 @@ static sinter_status rope_factor(const struct model *m, const struct keys *k, fl
     if (!k->kv[KEY_SCALING])
         return SINTER_OK;
     const struct gguf_string *s = k->kv[KEY_SCALING]->value.data;
-    if (strcmp(s->text, "linear") == 0)
+    if (is_text(s, "linear"))
         return SINTER_OK;
     *factor = 1;
-    if (strcmp(s->text, "none") == 0)
+    if (is_text(s, "none"))
         return SINTER_OK;
     return FAIL(err, UNSUPPORTED,
                 "%s: key %s is \"%.32s\"; sinter scales RoPE by none or linear only. --skip-key %s "
