@@ -8,7 +8,8 @@
 /* Do the layers differ in number only? */
 static bool same_layer(const struct model_layer *a, const struct model_layer *b)
 {
-    struct model_layer x = *a;
+    struct model_layer x;
+    memcpy(&x, a, sizeof x); /* with what lies between the fields */
     x.layer = b->layer;
     x.block = b->block;
     x.slot = b->slot;

@@ -101,7 +101,7 @@ static sinter_status same_bits(struct verify *v, sinter_error *err)
     struct pool *pool;
     TRY(host_pool(v->m->host, &pool, err));
     if (pool_n_thread(pool) < 2)
-        return FAIL(err, THREAD, "two threads are compared; set --threads 2");
+        return FAIL(err, USAGE, "two threads are compared; set --threads 2");
     for (int i = 0; i < 16; i++) {
         struct setting set = {1 + i / 8, chunks[i / 2 % 4], i % 2 != 0};
         uint64_t hash = 0;

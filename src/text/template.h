@@ -31,9 +31,6 @@ CHECKED sinter_status template_compile(sinter_host *host, const char *source, si
                                        struct chat_template **out, sinter_error *err);
 void template_free(struct chat_template *t);
 
-/* Does the source read the variable (`tools`, `enable_thinking`) anywhere? */
-bool template_reads(const struct chat_template *t, const char *variable);
-
 /* Adds the text to `out` (nothing on failure). `vars` is a JSON object: messages, tools,
  * add_generation_prompt, bos_token, ...; integers beyond 64 bits are refused.
  * now: what strftime_now shows, in seconds since 1970-01-01 00:00 of the wall clock that the user

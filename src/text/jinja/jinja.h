@@ -247,7 +247,6 @@ struct chat_template {
     size_t bytes;
     const struct jstr **name; /* interned */
     int n_name;
-    const bool *read; /* [n_name] */
     struct jnode *body;
     const struct jscope *scope;
 };

@@ -429,37 +429,17 @@ static sinter_status check_depth(struct jparser *p, const struct jnode *n, int d
     return SINTER_OK;
 }
 
-static void mark_reads(const struct jnode *n, bool *read)
-{
-    for (; n; n = n->next) {
-        const struct jnode *child[] = {n->a, n->b, n->c, n->d, n->list, n->list_b, n->list_c};
-        if (n->kind == N_NAME)
-            read[n->name] = true;
-        for (size_t i = 0; i < sizeof child / sizeof *child; i++) {
-            const bool is_target =
-                i == 0 && (n->kind == N_SET || n->kind == N_FOR || n->kind == N_SET_BLOCK);
-            const bool is_param = i == 5 && (n->kind == N_MACRO || n->kind == N_CALL_BLOCK);
-            if (child[i] && !is_target && !is_param)
-                mark_reads(child[i], read);
-        }
-    }
-}
-
 sinter_status jinja_scopes(struct jparser *p)
 {
     static const char *const special[] = {"caller", "kwargs", "varargs", "loop"};
     struct chat_template *t = p->t;
     sinter_status status = SINTER_OK;
     struct symbols root;
-    bool *read;
     int ignored;
     /* All names must be known before the arrays by name are made. */
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         TRY(intern(p, special[i], &ignored));
     TRY(check_depth(p, t->body, 0));
-    TRY(jalloc(p->j, (size_t)t->n_name, sizeof *read, &read));
-    mark_reads(t->body, read);
-    t->read = read;
     p->nesting = 0;
     TRY(symbols_new(p, NULL, &root));
     TRY_OUT(analyze(p, &root, t->body));

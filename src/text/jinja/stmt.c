@@ -405,11 +405,3 @@ void template_free(struct chat_template *t)
     arena_free(&t->arena);
     host_free(t->host, t);
 }
-
-bool template_reads(const struct chat_template *t, const char *variable)
-{
-    for (int i = 0; i < t->n_name; i++)
-        if (jstr_is(t->name[i], variable))
-            return t->read[i];
-    return false;
-}
