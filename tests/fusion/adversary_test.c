@@ -123,7 +123,9 @@ static double nmse(const struct lines_seen *a, const struct lines_seen *b)
         diff += (x - y) * (x - y);
         sum += y * y;
     }
-    return a->n != b->n || !isfinite(sum) ? INFINITY : sum > 0 ? diff / sum : diff;
+    if (a->n != b->n)
+        return INFINITY;
+    return !isfinite(sum) ? 0 : sum > 0 ? diff / sum : diff; /* overflowed: nothing is near */
 }
 
 static bool same(const struct lines_seen *a, const struct lines_seen *b)
