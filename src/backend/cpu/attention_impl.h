@@ -34,32 +34,10 @@ INLINE void qk_tile(float *s, const float *q, const float *k, int d_k, const int
             v_store(s + i * CPU_KEYS + j * VW, acc[i][j]);
 }
 
-/* One call per number of queries, so that accumulators are registers. */
-#define TILES(m, call)                                                                             \
-    do {                                                                                           \
-        int i_ = 0;                                                                                \
-        for (; i_ + QT <= (m); i_ += QT) {                                                         \
-            enum { NQ = QT };                                                                      \
-            const int at = i_;                                                                     \
-            call;                                                                                  \
-        }                                                                                          \
-        TILE_REST(5, m, call)                                                                      \
-        TILE_REST(4, m, call)                                                                      \
-        TILE_REST(3, m, call)                                                                      \
-        TILE_REST(2, m, call)                                                                      \
-        TILE_REST(1, m, call)                                                                      \
-    } while (0)
-#define TILE_REST(n, m, call)                                                                      \
-    if ((n) < QT && (m)-i_ == (n)) {                                                               \
-        enum { NQ = (n) < QT ? (n) : 1 };                                                          \
-        const int at = i_;                                                                         \
-        call;                                                                                      \
-    }
-
 static void attn_qk(float *s, const float *q, const float *k, int d_k, int m)
 {
     for (int j = 0; j < CPU_KEYS; j += VT * VW)
-        TILES(m, qk_tile(s + at * CPU_KEYS + j, q + at * d_k, k + j, d_k, NQ));
+        TILES(QT, m, qk_tile(s + at * CPU_KEYS + j, q + at * d_k, k + j, d_k, N));
 }
 
 /* scale, then cap * tanh(./cap) */
@@ -163,11 +141,11 @@ static void attn_pv(float *o, const float *s, const float *corr, const float *v,
 {
     int d = 0;
     for (; d + VT * VW <= d_v; d += VT * VW)
-        TILES(m,
-              pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, NQ, VT));
+        TILES(QT, m,
+              pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, N, VT));
     for (; d + VW <= d_v; d += VW)
-        TILES(m,
-              pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, NQ, 1));
+        TILES(QT, m,
+              pv_tile(o + at * d_v + d, s + at * CPU_KEYS, corr + at, v + d, d_v, k0, k1, N, 1));
     if (d < d_v)
         pv_rest(o, s, corr, v, d, d_v, k0, k1, m);
 }

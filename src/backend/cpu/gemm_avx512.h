@@ -5,60 +5,18 @@
  * both. Codes are unsigned, x is signed; the accumulators start at -offset * sum(x), so the offset
  * costs no instruction. Formats with 16-wide scales turn it round: weights signed, x + 128
  * unsigned, start -128 * sum(w), because the sums of x are known for 32 columns only. */
-#include "backend/cpu/cpu.h"
-
-#include <immintrin.h>
-#include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE __m512i load(const void *p)
-{
-    return _mm512_loadu_si512(p);
-}
-INLINE __m512 load_f16(const uint8_t *p)
-{
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
-}
-INLINE __m512i four(const int8_t *x) /* 4 codes of one token to all lanes */
-{
-    int32_t v;
-    memcpy(&v, x, sizeof v);
-    return _mm512_set1_epi32(v);
-}
+#include "backend/cpu/unpack.h"
 
 /* ---- Scales: [half of the rows] ---- */
 struct scales {
-    __m512 s[2][2];
+    __m512 s[2][2]; /* [columns 0..15, 16..31] */
     __m512 m[2];
-}; /* s[columns 0..15, 16..31] */
+};
 
 INLINE __m512 bytes_f32(__m256i planes, int h, int is_signed)
 {
     const __m128i b = h ? _mm256_extracti128_si256(planes, 1) : _mm256_castsi256_si128(planes);
     return _mm512_cvtepi32_ps(is_signed ? _mm512_cvtepi8_epi32(b) : _mm512_cvtepu8_epi32(b));
-}
-
-INLINE __m256i plane(const uint8_t *header, int i)
-{
-    return _mm256_loadu_si256((const __m256i *)(const void *)(header + 128 + i * GROUP));
-}
-
-/* 6-bit scales and minima of block i of a superblock of a K format. */
-INLINE void k_bytes(const uint8_t *header, int i, __m256i *scale, __m256i *min)
-{
-    const __m256i low = _mm256_set1_epi8(15), top = _mm256_set1_epi8(0x30);
-    if (i < 4) {
-        *scale = _mm256_and_si256(plane(header, i), _mm256_set1_epi8(63));
-        *min = _mm256_and_si256(plane(header, 4 + i), _mm256_set1_epi8(63));
-        return;
-    }
-    const __m256i both = plane(header, 4 + i);
-    const __m256i s = _mm256_srli_epi16(plane(header, i - 4), 2);
-    const __m256i m = _mm256_srli_epi16(plane(header, i), 2);
-    *scale = _mm256_or_si256(_mm256_and_si256(both, low), _mm256_and_si256(s, top));
-    *min = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(both, 4), low),
-                           _mm256_and_si256(m, top));
 }
 
 /* d and m of the header; of a K format m is -dmin. */
@@ -93,55 +51,6 @@ INLINE struct scales block_scales(const struct cpu_format f, const struct scales
         }
     }
     return s;
-}
-
-/* ---- Codes ---- */
-
-/* Bit j (of columns below 16) or j + 4 of each byte to bit 4. */
-INLINE __m512i fifth(__m512i h, int j, int high)
-{
-    if (high)
-        return j == 0   ? h
-               : j == 1 ? _mm512_srli_epi16(h, 1)
-               : j == 2 ? _mm512_srli_epi16(h, 2)
-                        : _mm512_srli_epi16(h, 3);
-    return j == 0   ? _mm512_slli_epi16(h, 4)
-           : j == 1 ? _mm512_slli_epi16(h, 3)
-           : j == 2 ? _mm512_slli_epi16(h, 2)
-                    : _mm512_slli_epi16(h, 1);
-}
-
-/* Bits 2 j, 2 j + 1 of each byte to bits 4, 5. */
-INLINE __m512i sixth(__m512i h, int j)
-{
-    return j == 0   ? _mm512_slli_epi16(h, 4)
-           : j == 1 ? _mm512_slli_epi16(h, 2)
-           : j == 2 ? h
-                    : _mm512_srli_epi16(h, 2);
-}
-
-/* Columns 4 j .. and 16 + 4 j .. of rows 16 h .. as unsigned codes. */
-INLINE void codes(const struct cpu_format f, const uint8_t *block, int j, int h, __m512i *lo,
-                  __m512i *hi)
-{
-    const uint8_t *low = block + format_low(f) + 64 * h, *high = block + format_high(f) + 64 * h;
-    if (f.bits == 8) {
-        *lo = load(low + j * 128);
-        *hi = load(low + (j + 4) * 128);
-        return;
-    }
-    const __m512i nibble = _mm512_set1_epi8(15), w = load(low + j * 128);
-    *lo = _mm512_and_si512(w, nibble);
-    *hi = _mm512_and_si512(_mm512_srli_epi16(w, 4), nibble);
-    if (f.bits == 5) {
-        const __m512i bit = _mm512_set1_epi8(0x10), v = load(high); /* lo | (v & bit) */
-        *lo = _mm512_ternarylogic_epi32(*lo, fifth(v, j, 0), bit, 0xf8);
-        *hi = _mm512_ternarylogic_epi32(*hi, fifth(v, j, 1), bit, 0xf8);
-    } else if (f.bits == 6) {
-        const __m512i bits = _mm512_set1_epi8(0x30);
-        *lo = _mm512_ternarylogic_epi32(*lo, sixth(load(high), j), bits, 0xf8);
-        *hi = _mm512_ternarylogic_epi32(*hi, sixth(load(high + 128), j), bits, 0xf8);
-    }
 }
 
 /* ---- gemv ---- */
@@ -203,8 +112,8 @@ INLINE void gemv_block(const struct cpu_format f, const uint8_t *block, const st
     }
 }
 
-INLINE void gemv_n(const struct cpu_format f, const uint8_t *group, const struct cpu_x *x,
-                   const int n_tok, float *out)
+INLINE void gemv_tok(const struct cpu_format f, const uint8_t *group, const struct cpu_x *x,
+                     const int n_tok, float *out)
 {
     struct vec4 acc;
     for (int t = 0; t < n_tok; t++)
@@ -227,18 +136,12 @@ INLINE void gemv_n(const struct cpu_format f, const uint8_t *group, const struct
 }
 
 /* ---- Panels ---- */
-enum { PANEL_SCALE = CPU_CHUNK * GROUP, PANEL_MIN = PANEL_SCALE + CPU_CHUNK / BLOCK * 256 };
-_Static_assert(PANEL_MIN + CPU_CHUNK / BLOCK * 256 <= CPU_PANEL, "the panel holds a chunk");
-/* codes [block][8][32 rows][4]; scales [block][2][32]; minima, or starts of the two halves (int32),
- * [block][2][32] */
-
 INLINE void expand_block(const struct cpu_format f, const uint8_t *block, const struct scales *s,
-                         int b, uint8_t *panel)
+                         int b, struct panel *panel)
 {
     const int wide = f.scales == SCALES_K16;
-    uint8_t *code = panel + b * 1024;
-    float *scale = (float *)(void *)(panel + PANEL_SCALE + b * 256);
-    float *min = (float *)(void *)(panel + PANEL_MIN + b * 256);
+    uint8_t *code = panel->code[b];
+    float *scale = panel->scale[b];
     for (int h = 0; h < 2; h++) {
         __m512i sum[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
         for (int j = 0; j < 4; j++) {
@@ -254,17 +157,17 @@ INLINE void expand_block(const struct cpu_format f, const uint8_t *block, const 
         }
         _mm512_storeu_ps(scale + 16 * h, s->s[0][h]);
         if (format_has_min(f))
-            _mm512_storeu_ps(min + 16 * h, s->m[h]);
+            _mm512_storeu_ps(panel->min[b] + 16 * h, s->m[h]);
         for (int k = 0; wide && k < 2; k++) {
             _mm512_storeu_ps(scale + 32 * k + 16 * h, s->s[k][h]);
             sum[k] = _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(sum[k], 7));
-            _mm512_storeu_si512(min + 32 * k + 16 * h, sum[k]);
+            _mm512_storeu_si512(panel->start[b] + 32 * k + 16 * h, sum[k]);
         }
     }
 }
 
 INLINE void expand_n(const struct cpu_format f, const uint8_t *group, int col, int n,
-                     uint8_t *panel)
+                     struct panel *panel)
 {
     for (int b = 0; b < n / BLOCK; b++) {
         const int at = col / BLOCK + b;
@@ -318,7 +221,7 @@ INLINE void tile_sums(const uint8_t *code, const int8_t *const *x, int at, const
 {
 #pragma GCC unroll 8
     for (int p = p0; p < p0 + parts; p++) {
-        const __m512i w0 = load(code + p * 128), w1 = load(code + p * 128 + 64);
+        const __m512i w0 = i_load(code + p * 128), w1 = i_load(code + p * 128 + 64);
 #pragma GCC unroll 6
         for (int t = 0; t < n_tok; t++) {
             const __m512i xs = four(x[t] + at + p * 4);
@@ -343,8 +246,8 @@ INLINE void tile_step(const float *scale, const struct staged *st, int b, __m512
     }
 }
 
-INLINE void tile(const struct cpu_format f, const uint8_t *panel, const struct cpu_x *x, int tok,
-                 int block, int n, const int n_tok, float *out)
+INLINE void tile(const struct cpu_format f, const struct panel *panel, const struct cpu_x *x,
+                 int tok, int block, int n, const int n_tok, float *out)
 {
     const int wide = f.scales == SCALES_K16;
     struct staged st;
@@ -358,15 +261,14 @@ INLINE void tile(const struct cpu_format f, const uint8_t *panel, const struct c
         acc.v[1][t] = _mm512_loadu_ps(out + t * GROUP + 16);
     }
     for (int b = 0; b < n; b++) {
-        const uint8_t *code = panel + b * 1024;
-        const float *scale = (const float *)(const void *)(panel + PANEL_SCALE + b * 256);
-        const float *min = (const float *)(const void *)(panel + PANEL_MIN + b * 256);
+        const uint8_t *code = panel->code[b];
+        const float *scale = panel->scale[b];
         __m512i sum[2][TOK];
         for (int half = 0; half < (wide ? 2 : 1); half++) {
             for (int t = 0; t < n_tok; t++)
                 for (int h = 0; h < 2; h++)
-                    sum[h][t] =
-                        wide ? load(min + 32 * half + 16 * h) : _mm512_set1_epi32(st.start[t][b]);
+                    sum[h][t] = wide ? i_load(panel->start[b] + 32 * half + 16 * h)
+                                     : _mm512_set1_epi32(st.start[t][b]);
             if (!wide)
                 tile_sums(code, xp, b * BLOCK, 0, 8, 0, sum, n_tok);
             else if (half == 0)
@@ -376,7 +278,7 @@ INLINE void tile(const struct cpu_format f, const uint8_t *panel, const struct c
             tile_step(scale + 32 * half, &st, b, sum, &acc, n_tok);
         }
         for (int h = 0; format_has_min(f) && h < 2; h++) {
-            const __m512 m = _mm512_loadu_ps(min + 16 * h);
+            const __m512 m = _mm512_loadu_ps(panel->min[b] + 16 * h);
             for (int t = 0; t < n_tok; t++)
                 acc.v[h][t] = _mm512_fmadd_ps(m, _mm512_set1_ps(st.sum[t][b]), acc.v[h][t]);
         }
@@ -384,137 +286,4 @@ INLINE void tile(const struct cpu_format f, const uint8_t *panel, const struct c
     for (int t = 0; t < n_tok; t++)
         for (int h = 0; h < 2; h++)
             _mm512_storeu_ps(out + t * GROUP + 16 * h, acc.v[h][t]);
-}
-
-#define TILE(f, n_tok) tile(f, panel, x, t, col / BLOCK, n / BLOCK, n_tok, acc + t * GROUP)
-
-INLINE void gemm_n(const struct cpu_format f, const uint8_t *panel, const struct cpu_x *x, int col,
-                   int n, int n_tok, float *acc)
-{
-    int t = 0;
-    for (; t + TOK <= n_tok; t += TOK)
-        TILE(f, TOK);
-    if (n_tok - t == 5)
-        TILE(f, 5);
-    if (n_tok - t == 4)
-        TILE(f, 4);
-    if (n_tok - t == 3)
-        TILE(f, 3);
-    if (n_tok - t == 2)
-        TILE(f, 2);
-    if (n_tok - t == 1)
-        TILE(f, 1);
-}
-
-#define FORMAT(name, bits, offset, scales, take)                                                   \
-    static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
-    {                                                                                              \
-        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
-        if (n_tok == 1)                                                                            \
-            gemv_n(f, group, x, 1, out);                                                           \
-        else if (n_tok == 2)                                                                       \
-            gemv_n(f, group, x, 2, out);                                                           \
-        else if (n_tok == 3)                                                                       \
-            gemv_n(f, group, x, 3, out);                                                           \
-        else                                                                                       \
-            gemv_n(f, group, x, 4, out);                                                           \
-    }                                                                                              \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
-    {                                                                                              \
-        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
-        expand_n(f, group, col, n, panel);                                                         \
-    }                                                                                              \
-    static void gemm_##name(const uint8_t *panel, const struct cpu_x *x, int col, int n,           \
-                            int n_tok, float *acc)                                                 \
-    {                                                                                              \
-        const struct cpu_format f = {bits, offset, SCALES_##scales};                               \
-        gemm_n(f, panel, x, col, n, n_tok, acc);                                                   \
-    }
-#include "backend/cpu/formats.def"
-#undef FORMAT
-
-/* ---- Float weights ---- */
-INLINE __m512 float_F32(const uint8_t *p)
-{
-    return _mm512_loadu_ps((const float *)(const void *)p);
-}
-INLINE __m512 float_F16(const uint8_t *p)
-{
-    return load_f16(p);
-}
-INLINE __m512 float_BF16(const uint8_t *p)
-{
-    const __m256i h = _mm256_loadu_si256((const __m256i *)(const void *)p);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
-}
-
-/* acc goes on over columns [col, col + n); w is the first column's 32 rows. */
-#define FLOAT_TILE(name, size, most)                                                               \
-    INLINE void tile_##name(const uint8_t *w, const struct cpu_x *x, int tok, int col, int n,      \
-                            const int stream, const int n_tok, float *out)                         \
-    {                                                                                              \
-        const float *xp[most];                                                                     \
-        __m512 acc[2][most];                                                                       \
-        for (int t = 0; t < n_tok; t++) {                                                          \
-            xp[t] = x->f32 + (size_t)(tok + t) * (size_t)x->n_col + (size_t)col;                   \
-            acc[0][t] = _mm512_loadu_ps(out + t * GROUP);                                          \
-            acc[1][t] = _mm512_loadu_ps(out + t * GROUP + 16);                                     \
-        }                                                                                          \
-        for (int k = 0; k < n; k++, w += GROUP * (size)) {                                         \
-            if (stream)                                                                            \
-                cpu_ahead(w, GROUP *(size));                                                       \
-            const __m512 w0 = float_##name(w), w1 = float_##name(w + 16 * (size));                 \
-            for (int t = 0; t < n_tok; t++) {                                                      \
-                const __m512 v = _mm512_set1_ps(xp[t][k]);                                         \
-                acc[0][t] = _mm512_fmadd_ps(w0, v, acc[0][t]);                                     \
-                acc[1][t] = _mm512_fmadd_ps(w1, v, acc[1][t]);                                     \
-            }                                                                                      \
-        }                                                                                          \
-        for (int t = 0; t < n_tok; t++)                                                            \
-            for (int h = 0; h < 2; h++)                                                            \
-                _mm512_storeu_ps(out + t * GROUP + 16 * h, acc[h][t]);                             \
-    }
-FLOAT_TILE(F32, 4, TOK)
-FLOAT_TILE(F16, 2, CPU_FEW)
-FLOAT_TILE(BF16, 2, CPU_FEW)
-
-#define FLOATS(name, size)                                                                         \
-    static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
-    {                                                                                              \
-        memset(out, 0, (size_t)n_tok *GROUP * sizeof *out);                                        \
-        if (n_tok == 1)                                                                            \
-            tile_##name(group, x, 0, 0, x->n_col, 1, 1, out);                                      \
-        else if (n_tok == 2)                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 1, 2, out);                                      \
-        else if (n_tok == 3)                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 1, 3, out);                                      \
-        else                                                                                       \
-            tile_##name(group, x, 0, 0, x->n_col, 1, 4, out);                                      \
-    }                                                                                              \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
-    {                                                                                              \
-        float *to = (float *)(void *)panel;                                                        \
-        group += (size_t)col * GROUP * (size);                                                     \
-        for (int i = 0; i < n * GROUP; i += 16)                                                    \
-            _mm512_storeu_ps(to + i, float_##name(group + i * (size)));                            \
-    }
-FLOATS(F32, 4)
-FLOATS(F16, 2)
-FLOATS(BF16, 2)
-
-#define FLOAT_REST(k)                                                                              \
-    if (n_tok - t == (k))                                                                          \
-        tile_F32(panel, x, t, col, n, 0, k, acc + t * GROUP);
-
-static void gemm_float(const uint8_t *panel, const struct cpu_x *x, int col, int n, int n_tok,
-                       float *acc)
-{
-    int t = 0;
-    for (; t + TOK <= n_tok; t += TOK)
-        tile_F32(panel, x, t, col, n, 0, TOK, acc + t * GROUP);
-    FLOAT_REST(5)
-    FLOAT_REST(4)
-    FLOAT_REST(3)
-    FLOAT_REST(2)
-    FLOAT_REST(1)
 }

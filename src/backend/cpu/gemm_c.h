@@ -56,9 +56,8 @@ static void take_codes(struct cpu_format f, const uint8_t *block, struct block *
         }
 }
 
-static void expand(struct cpu_format f, const uint8_t *group, int col, int n, uint8_t *panel)
+static void expand_n(struct cpu_format f, const uint8_t *group, int col, int n, struct block *to)
 {
-    struct block *to = (struct block *)(void *)panel;
     for (int b = col / BLOCK; b < (col + n) / BLOCK; b++, to++) {
         const uint8_t *block = format_block_at(f, group, b);
         take_scales(f, format_header_at(f, group, b), block, b, to);
@@ -76,12 +75,12 @@ static int dot(const int16_t *w, const int8_t *x, int n)
 
 /* Per block: acc = fma(sum of codes, scale * x scale, acc), with 16-wide scales once for each half;
  * then acc = fma(min, x scale * sum of x codes, acc). */
-static void gemm(struct cpu_format f, const uint8_t *panel, const struct cpu_x *x, int col, int n,
-                 int n_tok, float *acc)
+static void gemm_n(struct cpu_format f, const struct block *panel, const struct cpu_x *x, int col,
+                   int n, int n_tok, float *acc)
 {
     const bool halves = f.scales == SCALES_K16;
     for (int t = 0; t < n_tok; t++, acc += GROUP) {
-        const struct block *b = (const struct block *)(const void *)panel;
+        const struct block *b = panel;
         for (int k = col / BLOCK; k < (col + n) / BLOCK; k++, b++) {
             const size_t at = (size_t)t * (size_t)x->n_block + (size_t)k;
             const int8_t *code = x->code + at * BLOCK;
@@ -98,18 +97,18 @@ static void gemm(struct cpu_format f, const uint8_t *panel, const struct cpu_x *
     }
 }
 
-#define FORMAT(name, bits, offset, scales, take)                                                   \
-    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
-    {                                                                                              \
-        expand((struct cpu_format){bits, offset, SCALES_##scales}, group, col, n, panel);          \
-    }                                                                                              \
-    static void gemm_##name(const uint8_t *panel, const struct cpu_x *x, int col, int n,           \
-                            int n_tok, float *acc)                                                 \
-    {                                                                                              \
-        gemm((struct cpu_format){bits, offset, SCALES_##scales}, panel, x, col, n, n_tok, acc);    \
+/* gemv is the same, chunk by chunk. */
+static void gemv_n(struct cpu_format f, const uint8_t *group, const struct cpu_x *x, int n_tok,
+                   float *out)
+{
+    struct block panel[CPU_CHUNK / BLOCK];
+    memset(out, 0, (size_t)n_tok * GROUP * sizeof *out);
+    for (int col = 0; col < x->n_col; col += CPU_CHUNK) {
+        const int n = x->n_col - col < CPU_CHUNK ? x->n_col - col : CPU_CHUNK;
+        expand_n(f, group, col, n, panel);
+        gemm_n(f, panel, x, col, n, n_tok, out);
     }
-#include "backend/cpu/formats.def"
-#undef FORMAT
+}
 
 /* ---- Float weights: one fma chain ascending over the columns ---- */
 #define FLOATS(name, size)                                                                         \
@@ -134,21 +133,17 @@ static void gemm_float(const uint8_t *panel, const struct cpu_x *x, int col, int
         }
 }
 
-/* gemv is the same, chunk by chunk. */
-#define GEMV(name, gemm)                                                                           \
+#define GEMV(name)                                                                                 \
     static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
     {                                                                                              \
-        _Alignas(64) uint8_t panel[CPU_PANEL];                                                     \
+        float panel[CPU_CHUNK * GROUP];                                                            \
         memset(out, 0, (size_t)n_tok *GROUP * sizeof *out);                                        \
         for (int col = 0; col < x->n_col; col += CPU_CHUNK) {                                      \
             const int n = x->n_col - col < CPU_CHUNK ? x->n_col - col : CPU_CHUNK;                 \
-            expand_##name(group, col, n, panel);                                                   \
-            gemm(panel, x, col, n, n_tok, out);                                                    \
+            expand_##name(group, col, n, (uint8_t *)panel);                                        \
+            gemm_float((const uint8_t *)panel, x, col, n, n_tok, out);                             \
         }                                                                                          \
     }
-GEMV(F32, gemm_float)
-GEMV(F16, gemm_float)
-GEMV(BF16, gemm_float)
-#define FORMAT(name, bits, offset, scales, take) GEMV(name, gemm_##name)
-#include "backend/cpu/formats.def"
-#undef FORMAT
+GEMV(F32)
+GEMV(F16)
+GEMV(BF16)

@@ -1,6 +1,8 @@
 /* The avx2 level. */
 #include "backend/cpu/gemm_avx2.h"
 
+#include "backend/cpu/gemm_impl.h"
+
 #include "backend/cpu/attention_impl.h"
 #include "backend/cpu/spin_impl.h"
 #include "backend/cpu/vec_impl.h"

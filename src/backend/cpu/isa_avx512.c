@@ -1,6 +1,8 @@
 /* The avx512 level. */
 #include "backend/cpu/gemm_avx512.h"
 
+#include "backend/cpu/gemm_impl.h"
+
 #include "backend/cpu/attention_impl.h"
 #include "backend/cpu/spin_impl.h"
 #include "backend/cpu/vec_impl.h"

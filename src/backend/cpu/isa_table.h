@@ -1,4 +1,24 @@
-/* The table of one level, from the static functions that the including file has gathered. */
+/* The table of one level, from the static functions that the including file has gathered: gemv_n,
+ * expand_n and gemm_n once per format. */
+#define FORMAT(name, bits, offset, scales, take)                                                   \
+    static void gemv_##name(const uint8_t *group, const struct cpu_x *x, int n_tok, float *out)    \
+    {                                                                                              \
+        gemv_n((struct cpu_format){bits, offset, SCALES_##scales}, group, x, n_tok, out);          \
+    }                                                                                              \
+    static void expand_##name(const uint8_t *group, int col, int n, uint8_t *panel)                \
+    {                                                                                              \
+        expand_n((struct cpu_format){bits, offset, SCALES_##scales}, group, col, n,                \
+                 (void *)panel);                                                                   \
+    }                                                                                              \
+    static void gemm_##name(const uint8_t *panel, const struct cpu_x *x, int col, int n,           \
+                            int n_tok, float *acc)                                                 \
+    {                                                                                              \
+        gemm_n((struct cpu_format){bits, offset, SCALES_##scales}, (const void *)panel, x, col, n, \
+               n_tok, acc);                                                                        \
+    }
+#include "backend/cpu/formats.def"
+#undef FORMAT
+
 #define BY_TYPE(fn)                                                                                \
     {                                                                                              \
         [QUANT_F32] = fn##_F32, [QUANT_F16] = fn##_F16, [QUANT_BF16] = fn##_BF16,                  \

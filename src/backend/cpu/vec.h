@@ -1,7 +1,7 @@
 /* Vectors of f32 as wide as the object's ISA: 16 (AVX-512), 8 (AVX2), 1 (plain C). Every operation
  * is exact or correctly rounded per lane, and v_max gives its second operand where one is NaN, so
  * code over these names gives the same bits at every width. vec_impl.h and attention_impl.h are
- * compiled once per level. */
+ * compiled once per level. The integer vectors (vi) are for unpack.h: plain C has none. */
 #ifndef CPU_VEC_H
 #define CPU_VEC_H
 
@@ -78,9 +78,27 @@ INLINE vf v_load_f16(const uint16_t *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
+INLINE vf v_load_bf16(const uint16_t *p)
+{
+    const __m256i h = _mm256_loadu_si256((const __m256i *)p);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
 INLINE void v_store_f16(uint16_t *p, vf x)
 {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+typedef __m512i vi;
+#define i_load(p)     _mm512_loadu_si512(p)
+#define i_store(p, x) _mm512_storeu_si512(p, x)
+#define i_set8(x)     _mm512_set1_epi8((char)(x))
+#define i_set32(x)    _mm512_set1_epi32(x)
+#define i_and(a, b)   _mm512_and_si512(a, b)
+#define i_srl16(a, n) _mm512_srli_epi16(a, n)
+#define i_sll16(a, n) _mm512_slli_epi16(a, n)
+INLINE vi i_or_and(vi a, vi b, vi mask) /* a | (b & mask) */
+{
+    return _mm512_ternarylogic_epi32(a, b, mask, 0xf8);
 }
 
 #elif defined(__AVX2__)
@@ -131,9 +149,27 @@ INLINE vf v_load_f16(const uint16_t *p)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }
+INLINE vf v_load_bf16(const uint16_t *p)
+{
+    const __m128i h = _mm_loadu_si128((const __m128i *)p);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
 INLINE void v_store_f16(uint16_t *p, vf x)
 {
     _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+typedef __m256i vi;
+#define i_load(p)       _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define i_store(p, x)   _mm256_storeu_si256((__m256i *)(void *)(p), x)
+#define i_set8(x)       _mm256_set1_epi8((char)(x))
+#define i_set32(x)      _mm256_set1_epi32(x)
+#define i_and(a, b)     _mm256_and_si256(a, b)
+#define i_srl16(a, n)   _mm256_srli_epi16(a, n)
+#define i_sll16(a, n)   _mm256_slli_epi16(a, n)
+INLINE vi i_or_and(vi a, vi b, vi mask) /* a | (b & mask) */
+{
+    return _mm256_or_si256(a, _mm256_and_si256(b, mask));
 }
 
 #else
@@ -190,4 +226,28 @@ INLINE void v_store_f16(uint16_t *p, vf x)
 }
 
 #endif
+
+/* m things in tiles of `most` (2..6): `call` with `at`, the first of the tile, and N, how many it
+ * has, a constant, so that accumulators are registers where `call` is inlined. */
+#define TILES(most, m, call)                                                                       \
+    do {                                                                                           \
+        int i_ = 0;                                                                                \
+        for (; i_ + (most) <= (m); i_ += (most)) {                                                 \
+            enum { N = (most) };                                                                   \
+            const int at = i_;                                                                     \
+            call;                                                                                  \
+        }                                                                                          \
+        TILE_REST(5, most, m, call)                                                                \
+        TILE_REST(4, most, m, call)                                                                \
+        TILE_REST(3, most, m, call)                                                                \
+        TILE_REST(2, most, m, call)                                                                \
+        TILE_REST(1, most, m, call)                                                                \
+    } while (0)
+#define TILE_REST(n, most, m, call)                                                                \
+    if ((n) < (most) && (m)-i_ == (n)) {                                                           \
+        enum { N = (n) < (most) ? (n) : 1 };                                                       \
+        const int at = i_;                                                                         \
+        call;                                                                                      \
+    }
+
 #endif

@@ -105,12 +105,12 @@ static float vec_sum_sq(float *a, const float *x, const float *r, int n)
 
 static void vec_norm(float *y, const float *x, const float *r, float inv, const float *w, int n)
 {
-    const vf vi = v_set(inv);
+    const vf scale = v_set(inv);
     MAP(i, n, , , {
         vf v = LD(x);
         if (r)
             v = v_add(v, LD(r));
-        v = v_mul(v, vi);
+        v = v_mul(v, scale);
         if (w)
             v = v_mul(v, LD(w));
         ST(y, v);
