@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,29 +11,21 @@
 #include <sys/stat.h>
 
 #include "base/cpu_impl.h"
+#include "temp_folder.h"
 
-#define ROOT TEST_BINARY_DIR "/cpu_test.tmp"
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+/* A path below the temporary folder. */
+static const char *at(const char *path)
 {
-    (void)st, (void)flag, (void)at;
-    return remove(path);
+    static char full[TEMP_PATH];
+    return temp_path(path, full);
 }
 
-/* What an earlier run left would change the answers. */
-static int set_up(void **state)
-{
-    (void)state;
-    nftw(ROOT, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    return 0;
-}
-
-/* Writes ROOT/path, with the folders it needs. */
+/* Writes a file, with the folders it needs. */
 static void put(const char *path, const char *text)
 {
     char full[1024];
     FILE *file;
-    snprintf(full, sizeof full, "%s%s", ROOT, path);
+    snprintf(full, sizeof full, "%s%s", temp_folder(), path);
     for (char *c = full + 1; *c; c++)
         if (*c == '/') {
             *c = 0;
@@ -90,41 +81,41 @@ static void test_cores(void **state)
             snprintf(list, sizeof list, "%d,%d\n", 4 + (cpu & 1), 6 + (cpu & 1));
         put(path, list);
     }
-    assert_int_equal(cpu_n_core(ROOT, allowed, 16), 4);
+    assert_int_equal(cpu_n_core(temp_folder(), allowed, 16), 4);
     allowed[0] = false; /* its sibling still stands for the core */
-    assert_int_equal(cpu_n_core(ROOT, allowed, 16), 4);
+    assert_int_equal(cpu_n_core(temp_folder(), allowed, 16), 4);
     allowed[1] = false;
-    assert_int_equal(cpu_n_core(ROOT, allowed, 16), 3);
+    assert_int_equal(cpu_n_core(temp_folder(), allowed, 16), 3);
     allowed[4] = allowed[5] = false;
-    assert_int_equal(cpu_n_core(ROOT, allowed, 16), 3);
+    assert_int_equal(cpu_n_core(temp_folder(), allowed, 16), 3);
     allowed[9] = true; /* of which the system says nothing */
-    assert_int_equal(cpu_n_core(ROOT, allowed, 16), 4);
-    assert_int_equal(cpu_n_core(ROOT "/nowhere", allowed, 16), 5);
+    assert_int_equal(cpu_n_core(temp_folder(), allowed, 16), 4);
+    assert_int_equal(cpu_n_core(at("nowhere"), allowed, 16), 5);
 }
 
 static void test_quota(void **state)
 {
     (void)state;
-    assert_int_equal(cpu_quota(ROOT "/nowhere"), 0);
+    assert_int_equal(cpu_quota(at("nowhere")), 0);
     put("/v2/proc/self/cgroup", "0::/a/b\n");
-    assert_int_equal(cpu_quota(ROOT "/v2"), 0);
+    assert_int_equal(cpu_quota(at("v2")), 0);
     put("/v2/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-    assert_int_equal(cpu_quota(ROOT "/v2"), 0);
+    assert_int_equal(cpu_quota(at("v2")), 0);
     put("/v2/sys/fs/cgroup/a/b/cpu.max", "250000 100000\n");
-    assert_int_equal(cpu_quota(ROOT "/v2"), 3);
+    assert_int_equal(cpu_quota(at("v2")), 3);
     put("/v2/sys/fs/cgroup/a/cpu.max", "150000 100000\n"); /* the parent is tighter */
-    assert_int_equal(cpu_quota(ROOT "/v2"), 2);
+    assert_int_equal(cpu_quota(at("v2")), 2);
     put("/v2/sys/fs/cgroup/cpu.max", "1000 100000\n");
-    assert_int_equal(cpu_quota(ROOT "/v2"), 1);
+    assert_int_equal(cpu_quota(at("v2")), 1);
     put("/v1/proc/self/cgroup", "9:cpuset:/x\n5:cpu,cpuacct:/job\n1:name=systemd:/\n");
     put("/v1/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "400000\n");
-    assert_int_equal(cpu_quota(ROOT "/v1"), 0);
+    assert_int_equal(cpu_quota(at("v1")), 0);
     put("/v1/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(cpu_quota(ROOT "/v1"), 4);
+    assert_int_equal(cpu_quota(at("v1")), 4);
     put("/v1/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
-    assert_int_equal(cpu_quota(ROOT "/v1"), 0);
+    assert_int_equal(cpu_quota(at("v1")), 0);
     put("/bad/proc/self/cgroup", "garbage\n::\n0:\n0::\n\n0::/no\nx");
-    assert_int_equal(cpu_quota(ROOT "/bad"), 0);
+    assert_int_equal(cpu_quota(at("bad")), 0);
 }
 
 static void test_default(void **state)
@@ -151,5 +142,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_level), cmocka_unit_test(test_cores),
                                        cmocka_unit_test(test_quota),
                                        cmocka_unit_test(test_default)};
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,7 @@
 #include <cmocka.h>
 
 #include "sinter.h"
-
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_folder.h"
 
 /* llama-f32: all F32, tied head, 277 tokens, width 16, 2 layers of 2 and 1 KV heads, K 8, V 12. */
 enum { N_VOCAB = 277, WIDTH = 16, N_LAYER = 2, KV_HEADS = 3, K_AND_V = 20, F16_BYTES = 2 };
@@ -17,17 +15,15 @@ enum { LAST = WIDTH * (4 * 8 + 4 * 12 + 3 * 40) };
 
 static void test_cost(void **state)
 {
-    char path[] = TEST_BINARY_DIR "/cost_test.XXXXXX";
+    char path[TEMP_PATH];
     sinter_dummy_options dummy = {.size = sizeof dummy, .arch = "llama", .kind = "f32", .seed = 1};
     sinter_model_info info = {.size = sizeof info};
     sinter_host *host;
     sinter_model *model;
     sinter_engine *engine;
     sinter_cost one, five;
-    int fd = mkstemp(path);
     (void)state;
-    assert_true(fd >= 0);
-    close(fd);
+    temp_path("dummy.gguf", path);
     assert_int_equal(sinter_host_create(NULL, &host, NULL), SINTER_OK);
     assert_int_equal(sinter_dummy_write(host, &dummy, path, NULL), SINTER_OK);
     assert_int_equal(sinter_model_open(host, path, NULL, &model, NULL), SINTER_OK);
@@ -48,7 +44,6 @@ static void test_cost(void **state)
     sinter_engine_free(engine);
     sinter_model_close(model);
     sinter_host_free(host);
-    unlink(path);
 }
 
 static void test_options(void **state)

@@ -112,7 +112,7 @@ static void generate(struct scene *c, sinter_model *m, sinter_engine *e)
 {
     sinter_session *s;
     sinter_sampler *sampler;
-    sinter_model_info info;
+    sinter_model_info info = {0};
     struct rig_text greedy;
     c->phase = P_GENERATE;
     sinter_model_describe(m, &info);
@@ -150,7 +150,7 @@ static sinter_status play(void *ctx, sinter_error *err)
     sinter_host *host = NULL;
     sinter_model *m;
     sinter_engine *e;
-    char path[512];
+    char path[TEMP_PATH];
     sinter_engine_options o = {.backend = c->backend, .n_ctx = 64, .n_session = 2, .n_chunk = 32};
     sinter_dummy_options d = {.arch = "llama", .kind = "f32"};
     c->phase = P_WRITE;

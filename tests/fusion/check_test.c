@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "sinter.h"
+#include "temp_folder.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_LABEL = 64 };
-static char work[512];
 
 /* What a check printed. */
 struct output {
@@ -63,8 +62,11 @@ static sinter_status check(const char *backend, const char *baseline, const char
 {
     sinter_host *host;
     sinter_error err;
-    sinter_fusion_check_options o = {
-        .size = sizeof o, .backend = backend, .baseline = baseline, .work = work, .model = model};
+    sinter_fusion_check_options o = {.size = sizeof o,
+                                     .backend = backend,
+                                     .baseline = baseline,
+                                     .work = temp_folder(),
+                                     .model = model};
     out->bytes = 0;
     out->text[0] = 0;
     assert_int_equal(sinter_host_create(NULL, &host, &err), SINTER_OK);
@@ -85,8 +87,8 @@ static int n_seen, n_damage;
 /* The baseline `text` must make the check fail and say `expect`. */
 static void must_fail(const char *what, const char *text, const char *expect)
 {
-    char path[640];
-    snprintf(path, sizeof path, "%s/damaged.csv", work);
+    char path[TEMP_PATH];
+    temp_path("damaged.csv", path);
     write_text(path, text);
     sinter_status status = check("cpu", path, DUMMY, "", &out);
     bool ok = status == SINTER_E_DATA && strstr(out.text, expect);
@@ -200,10 +202,10 @@ static void labels(void **state)
 static void failures(void **state)
 {
     (void)state;
-    char path[640];
+    char path[TEMP_PATH];
     sinter_host *host;
     sinter_error err;
-    snprintf(path, sizeof path, "%s/broken.gguf", work);
+    temp_path("broken.gguf", path);
     write_text(path, "GGUF");
     assert_int_equal(check("cpu", baseline_path("cpu"), path, "", &out), SINTER_E_DATA);
     assert_non_null(strstr(out.text, "FAIL"));
@@ -217,33 +219,10 @@ static void failures(void **state)
                                      .backend = "cpu",
                                      .baseline = path,
                                      .record = true,
-                                     .work = work,
+                                     .work = temp_folder(),
                                      .model = DUMMY};
     assert_int_equal(sinter_fusion_check(host, &o, keep, &out, &err), SINTER_E_USAGE);
     sinter_host_free(host);
-}
-
-static int make_work(void **state)
-{
-    (void)state;
-    snprintf(work, sizeof work, TEST_BINARY_DIR "/sinter-XXXXXX");
-    return mkdtemp(work) ? 0 : -1;
-}
-
-static int remove_work(void **state)
-{
-    static const char *const more[] = {"damaged.csv", "broken.gguf"};
-    char name[64], path[640];
-    (void)state;
-    for (int32_t i = 0; sinter_dummy_name(i, false, name); i++) {
-        snprintf(path, sizeof path, "%s/%s.gguf", work, name);
-        unlink(path);
-    }
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", work, more[i]);
-        unlink(path);
-    }
-    return rmdir(work);
 }
 
 int main(void)
@@ -253,5 +232,5 @@ int main(void)
         cmocka_unit_test(labels),
         cmocka_unit_test(failures),
     };
-    return cmocka_run_group_tests(tests, make_work, remove_work);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,7 +116,7 @@ static sinter_status forced(const struct real *r, const struct gold_way *way,
 {
     struct gold_engine e;
     int32_t pos[N_GREEDY];
-    sinter_model_info info;
+    sinter_model_info info = {0};
     sinter_status status = gold_engine_open(r->file, way, 128, &e, err);
     if (status != SINTER_OK)
         return status;

@@ -3,22 +3,17 @@
 #ifndef TESTS_NATIVE_STACK_H
 #define TESTS_NATIVE_STACK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "backend/backend.h"
 #include "base/cpu.h"
 #include "base/options.h"
 #include "model/model.h"
 #include "native/state/state_impl.h"
+#include "ok.h"
+#include "temp_folder.h"
 
 /* What is run: a dummy, or a graph (made again for every stack). */
 struct subject {
@@ -51,30 +46,6 @@ struct stack {
     int n_vocab;
     unsigned want;
 };
-
-/* The macros' err may shadow a test's own. */
-#pragma GCC diagnostic ignored "-Wshadow"
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        sinter_error ok_err;                                                                       \
-        ok_err.message[0] = 0;                                                                     \
-        sinter_error *err = &ok_err;                                                               \
-        if ((call) != SINTER_OK)                                                                   \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, ok_err.message);                             \
-    } while (0)
-
-/* Fails with the status, and a message that has `part` in it. */
-#define REFUSED(call, name, part)                                                                  \
-    do {                                                                                           \
-        sinter_error ref_err;                                                                      \
-        ref_err.message[0] = 0;                                                                    \
-        sinter_error *err = &ref_err;                                                              \
-        sinter_status ref_status = (call);                                                         \
-        if (ref_status != SINTER_E_##name || !strstr(ref_err.message, part))                       \
-            fail_msg("%s:%d: status %d, '%s'; expected %s, '%s'", __FILE__, __LINE__,              \
-                     (int)ref_status, ref_err.message, #name, part);                               \
-    } while (0)
 
 /* ---- Weights of graphs made by hand ---- */
 
@@ -117,22 +88,17 @@ static inline sinter_status stack_read_model(void *ctx, const struct graph_weigh
 
 /* ---- Opening ---- */
 
-static char stack_path[512]; /* of the dummy that was written last */
-static inline void stack_unlink(void)
-{
-    unlink(stack_path);
-}
+static char stack_path[TEMP_PATH]; /* of the dummy that was written last */
 
 /* The dummy's file: written once for stacks of one subject that come one after another. */
 static inline const char *stack_file(sinter_host *host, const struct subject *s)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/stack-%d-%s.gguf", TEST_BINARY_DIR, (int)getpid(), s->name);
+    char name[sizeof s->name + 8], path[TEMP_PATH];
+    snprintf(name, sizeof name, "%s.gguf", s->name);
+    temp_path(name, path);
     if (strcmp(path, stack_path) == 0)
         return stack_path;
-    if (!stack_path[0])
-        atexit(stack_unlink);
-    stack_unlink();
+    unlink(stack_path);
     strcpy(stack_path, path);
     OK(dummy_write(host, &s->dummy, path, err));
     return stack_path;

@@ -1,16 +1,13 @@
 /* Every row of errors.def comes out of a real path, with a message that says more than its name. */
+#include "fault_hooks.h"
 #include "native/plan/plan_impl.h"
 #include "native/stack.h"
-
-#undef OK
-#undef REFUSED
-#include "fault_hooks.h"
 #include "run/rig.h"
 
 #include <math.h>
 
 static struct rig rig;
-static char path[512];
+static char path[TEMP_PATH];
 
 static sinter_status usage(sinter_error *err)
 {

@@ -2,41 +2,13 @@
 #ifndef TESTS_RUN_RIG_H
 #define TESTS_RUN_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/host.h"
-#include "sinter.h"
-
-/* The macros' err may shadow a test's own. */
-#pragma GCC diagnostic ignored "-Wshadow"
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        sinter_error ok_err = {0};                                                                 \
-        sinter_error *err = &ok_err;                                                               \
-        if ((call) != SINTER_OK)                                                                   \
-            fail_msg("%s:%d: %s", __FILE__, __LINE__, ok_err.message);                             \
-    } while (0)
-
-/* Fails with the status, and a message that has `part` in it. */
-#define REFUSED(call, name, part)                                                                  \
-    do {                                                                                           \
-        sinter_error ref_err = {0};                                                                \
-        sinter_error *err = &ref_err;                                                              \
-        sinter_status ref_status = (call);                                                         \
-        if (ref_status != SINTER_E_##name || !strstr(ref_err.message, part))                       \
-            fail_msg("%s:%d: status %d, '%s'; expected %s, '%s'", __FILE__, __LINE__,              \
-                     (int)ref_status, ref_err.message, #name, part);                               \
-    } while (0)
+#include "ok.h"
+#include "temp_folder.h"
 
 struct rig {
     sinter_host *host;
@@ -45,10 +17,11 @@ struct rig {
     int n_vocab;
 };
 
-static inline const char *rig_path(const char *arch, const char *kind, char path[512])
+static inline const char *rig_path(const char *arch, const char *kind, char path[TEMP_PATH])
 {
-    snprintf(path, 512, "%s/rig-%d-%s-%s.gguf", TEST_BINARY_DIR, (int)getpid(), arch, kind);
-    return path;
+    char name[128];
+    snprintf(name, sizeof name, "%s-%s.gguf", arch, kind);
+    return temp_path(name, path);
 }
 
 /* options: "name=value" pairs, NULL ends. */
@@ -76,8 +49,8 @@ static inline struct rig rig_open(const char *arch, const char *kind, const char
                                   const sinter_engine_options *eo)
 {
     struct rig r = {0};
-    char path[512];
-    sinter_model_info info;
+    char path[TEMP_PATH];
+    sinter_model_info info = {0};
     r.host = rig_host(options);
     rig_write(r.host, arch, kind, rig_path(arch, kind, path));
     OK(sinter_model_open(r.host, path, NULL, &r.model, err));

@@ -50,7 +50,7 @@ static void test_options(void **state)
     sinter_engine_free(e);
     rig_close(&r);
     r.host = rig_host((const char *const[]){"threads=1", "strict=1", NULL});
-    char path[512];
+    char path[TEMP_PATH];
     rig_write(r.host, "llama", "f32", rig_path("llama", "f32", path));
     OK(sinter_model_open(r.host, path, NULL, &r.model, err));
     REFUSED(sinter_engine_create(r.model, &(sinter_engine_options){.n_thread = 7}, &e, err), STRICT,
@@ -214,7 +214,7 @@ static void spoil(sinter_host *host, const char *path, const char *tensor, int r
 /* Token 9's embedding is NaN: whose step has it fails, the neighbour is as alone. */
 static void nan_row(const char *backend, const char *mask, bool argmax)
 {
-    char path[512], option[64];
+    char path[TEMP_PATH], option[64];
     snprintf(option, sizeof option, "cpu-mask=%s", mask);
     struct rig r = {.host = rig_host((const char *const[]){"threads=2", option, NULL})};
     rig_write(r.host, "llama", "mixed", rig_path("llama", "mixed", path));
@@ -222,7 +222,7 @@ static void nan_row(const char *backend, const char *mask, bool argmax)
     OK(sinter_model_open(r.host, path, NULL, &r.model, err));
     unlink(path);
     sinter_engine_options o = {.backend = backend, .n_session = 3, .n_ctx = 32};
-    sinter_model_info info;
+    sinter_model_info info = {0};
     sinter_model_describe(r.model, &info);
     r.n_vocab = info.n_vocab;
     OK(sinter_engine_create(r.model, &o, &r.engine, err));
@@ -362,14 +362,14 @@ static bool progress(void *ctx, uint64_t done, uint64_t total)
 static void test_progress(void **state)
 {
     struct rig r = rig_open("qwen3moe", "mixed", cpu2, NULL);
-    char path[512];
+    char path[TEMP_PATH];
     (void)state;
     sinter_engine_free(r.engine);
     sinter_model_close(r.model);
     rig_write(r.host, "qwen3moe", "mixed", rig_path("qwen3moe", "mixed", path));
     OK(sinter_model_open(r.host, path, NULL, &r.model, err));
     unlink(path);
-    sinter_model_info info;
+    sinter_model_info info = {0};
     sinter_model_describe(r.model, &info);
     int last = 0;
     for (int stop_at = 1; stop_at < 12; stop_at += 3) {
@@ -411,7 +411,7 @@ static struct bytes bytes_of(const char *text)
 /* What plan says is what is taken, class by class, also after ordinary steps. */
 static void plan_is_taken(const char *arch, const char *kind, const char *backend, int n_thread)
 {
-    char option[32], path[512];
+    char option[32], path[TEMP_PATH];
     struct rig r = {0};
     struct rig_text plan = {0}, taken = {0};
     snprintf(option, sizeof option, "threads=%d", n_thread);
@@ -419,7 +419,7 @@ static void plan_is_taken(const char *arch, const char *kind, const char *backen
     rig_write(r.host, arch, kind, rig_path(arch, kind, path));
     OK(sinter_model_open(r.host, path, NULL, &r.model, err));
     unlink(path);
-    sinter_model_info info;
+    sinter_model_info info = {0};
     sinter_model_describe(r.model, &info);
     r.n_vocab = info.n_vocab;
     sinter_engine_options o = {.backend = backend, .n_ctx = 200, .n_session = 3, .n_chunk = 100};
@@ -465,7 +465,7 @@ static void test_budget(void **state)
     struct rig r = {.host = rig_host((const char *const[]){"threads=1", "memory=3", NULL})};
     struct rig_text plan = {0};
     struct loading l = {0};
-    char path[512];
+    char path[TEMP_PATH];
     (void)state;
     rig_write(r.host, "llama", "mixed", rig_path("llama", "mixed", path));
     OK(sinter_model_open(r.host, path, NULL, &r.model, err));
@@ -584,7 +584,7 @@ static void *talk(void *arg)
     struct talker *t = arg;
     sinter_generate_options o = {
         .n_max = 20, .ignore_eos = true, .write = rig_take, .write_ctx = &t->out};
-    sinter_generate_result result;
+    sinter_generate_result result = {0};
     t->status = sinter_generate(t->s, t->prompt, strlen(t->prompt), &o, &result, NULL);
     return NULL;
 }

@@ -2,18 +2,10 @@
  * fallback, few barriers. A llama layer has five: before attention, its output matrix, the norm
  * with gate and up, the down matrix, and the next layer's norm. Experts add one, behind the router.
  * A layer with one KV head has one more, as one thread writes the key that all of them read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "sinter.h"
+#include "dummies.h"
 
 static bool keep(void *ctx, const char *text, size_t bytes)
 {
@@ -70,40 +62,39 @@ static int expected(const char *arch, const char *kind)
     return strcmp(kind, "optional") == 0 ? n : n + 1;
 }
 
+struct count {
+    int ok, all;
+};
+
+static void summaries(const struct dummy_file *d, void *ctx)
+{
+    struct count *n = ctx;
+    char out[512];
+    sinter_host *host;
+    sinter_error err;
+    assert_int_equal(sinter_host_create(NULL, &host, &err), SINTER_OK);
+    assert_int_equal(sinter_host_set(host, "threads", "2", &err), SINTER_OK);
+    for (int argmax = 0; argmax < 2; argmax++, n->all++) {
+        summary(host, d->path, argmax, out);
+        int barriers = (int)field(out, "barriers_per_layer");
+        bool ok = barriers == expected(d->arch, d->kind) && field(out, "fallbacks") == 0 &&
+                  field(out, "allocs_per_token") == 0;
+        if (!argmax || !ok)
+            print_message("%-18s barriers/layer %d fallbacks %g allocs/token %g\n", d->name,
+                          barriers, field(out, "fallbacks"), field(out, "allocs_per_token"));
+        n->ok += ok;
+    }
+    sinter_host_free(host);
+}
+
 static void dummies(void **state)
 {
-    char work[] = TEST_BINARY_DIR "/sinter-XXXXXX", name[64], path[2048], arch[64], out[512];
-    int n_ok = 0, n_all = 0;
+    struct count n = {0};
     (void)state;
-    assert_non_null(mkdtemp(work));
-    for (int32_t i = 0; sinter_dummy_name(i, false, name); i++) {
-        sinter_host *host;
-        sinter_error err;
-        snprintf(path, sizeof path, "%s/%s.gguf", work, name);
-        snprintf(arch, sizeof arch, "%s", name);
-        char *kind = strrchr(arch, '-');
-        *kind++ = 0;
-        assert_int_equal(sinter_host_create(NULL, &host, &err), SINTER_OK);
-        assert_int_equal(sinter_host_set(host, "threads", "2", &err), SINTER_OK);
-        sinter_dummy_options o = {.size = sizeof o, .arch = arch, .kind = kind};
-        assert_int_equal(sinter_dummy_write(host, &o, path, &err), SINTER_OK);
-        for (int argmax = 0; argmax < 2; argmax++, n_all++) {
-            summary(host, path, argmax, out);
-            int barriers = (int)field(out, "barriers_per_layer");
-            bool ok = barriers == expected(arch, kind) && field(out, "fallbacks") == 0 &&
-                      field(out, "allocs_per_token") == 0;
-            if (!argmax || !ok)
-                print_message("%-18s barriers/layer %d fallbacks %g allocs/token %g\n", name,
-                              barriers, field(out, "fallbacks"), field(out, "allocs_per_token"));
-            n_ok += ok;
-        }
-        sinter_host_free(host);
-        unlink(path);
-    }
-    rmdir(work);
-    print_message("summaries: %d/%d\n", n_ok, n_all);
-    assert_true(n_all > 0);
-    assert_int_equal(n_ok, n_all);
+    each_dummy(summaries, &n);
+    print_message("summaries: %d/%d\n", n.ok, n.all);
+    assert_true(n.all > 0);
+    assert_int_equal(n.ok, n.all);
 }
 
 int main(void)
