@@ -86,7 +86,8 @@ struct span call_rows(const struct call *c, int name);
  * call_rows x call_cols fits every share (SHARE_ANY). */
 struct span call_cols(const struct call *c, int name, int rep);
 /* Heads of this thread, for a value with n_head heads: all but under HEAD. There heads are cut by
- * the KV heads of the node's layer: a thread has whole GQA groups, of q as of K and V. */
+ * the KV heads of the slot that the step reads or writes: a thread has whole GQA groups, of q as of
+ * K and V. */
 struct span call_heads(const struct call *c, int n_head);
 
 /* Segments, and where a row of a TOK or OUT value stands. */

@@ -215,7 +215,12 @@ static sinter_status make_plan(struct exec *x, const struct plan_key *key, struc
     }
     if (x->n_plan == EXEC_MAX_PLAN) {
         int at;
-        plan_free(oldest(x, &at));
+        const struct plan *old = oldest(x, &at);
+        host_log(x->host, SINTER_LOG_INFO,
+                 "graph %s: %d plans are kept; that of rows %d..%d made room for rows %d..%d",
+                 x->graph->name, EXEC_MAX_PLAN, old->key.row_lo, old->key.row_hi, key->row_lo,
+                 key->row_hi);
+        plan_free(x->plan[at]);
         x->plan[at] = x->plan[--x->n_plan];
     }
     x->plan[x->n_plan++] = p;

@@ -106,11 +106,13 @@ void exec_need_plan(struct exec_need *need, const struct plan *p); /* grows to w
 /* The key of a step. */
 struct plan_key exec_key(const struct native_kind *kind, const struct exec_options *o, int n_row,
                          int n_out, unsigned ports);
-/* A plan outside of any exec; notes: with fuse_match's, for explain. */
+/* A plan outside of any exec; known: an exec's bans, NULL for none; notes: with fuse_match's, for
+ * explain. */
 CHECKED sinter_status exec_plan_for(sinter_host *host, const struct native_kind *kind,
                                     const struct fuse_table *table, const struct graph *graph,
                                     const struct plan_key *key, const struct exec_options *o,
-                                    bool notes, struct plan **out, sinter_error *err);
+                                    const struct plan_bans *known, bool notes, struct plan **out,
+                                    sinter_error *err);
 
 CHECKED sinter_status exec_create(sinter_host *host, const struct native_kind *kind,
                                   const struct fuse_table *table, const struct graph *graph,

@@ -2,6 +2,8 @@
  * made when an exec is. */
 #include "native/exec.h"
 
+#include <string.h>
+
 static int least(int a, int b)
 {
     return a < b ? a : b;
@@ -52,8 +54,9 @@ size_t exec_need_bytes(const struct exec_need *need, int n_thread)
 
 sinter_status exec_plan_for(sinter_host *host, const struct native_kind *kind,
                             const struct fuse_table *table, const struct graph *graph,
-                            const struct plan_key *key, const struct exec_options *o, bool notes,
-                            struct plan **out, sinter_error *err)
+                            const struct plan_key *key, const struct exec_options *o,
+                            const struct plan_bans *known, bool notes, struct plan **out,
+                            sinter_error *err)
 {
     struct plan_options po = {.n_thread = o->n_thread > 0 ? o->n_thread : 1,
                               .n_key = o->n_ctx,
@@ -62,10 +65,17 @@ sinter_status exec_plan_for(sinter_host *host, const struct native_kind *kind,
                               .order_seed = o->order_seed,
                               .offsets = o->offsets,
                               .offsets_seed = o->offsets_seed};
+    sinter_status status = SINTER_OK;
     struct plan_bans bans = {0};
     bool own_ban;
-    sinter_status status =
-        plan_create(host, kind, table, graph, key, &po, &bans, &own_ban, out, err);
+    if (known && known->n) {
+        NEW_OUT(host, bans.ban, known->n, err);
+        memcpy(bans.ban, known->ban, (size_t)known->n * sizeof *bans.ban);
+        bans.n = known->n;
+        bans.cap = (size_t)known->n;
+    }
+    TRY_OUT(plan_create(host, kind, table, graph, key, &po, &bans, &own_ban, out, err));
+out:
     host_free(host, bans.ban);
     return status;
 }
@@ -82,7 +92,7 @@ sinter_status exec_need(sinter_host *host, const struct native_kind *kind,
     for (int i = 0; i < 2; i++) {
         struct plan_key key = exec_key(kind, o, n_row[i], 1, ports);
         struct plan *p;
-        TRY(exec_plan_for(host, kind, table, graph, &key, o, false, &p, err));
+        TRY(exec_plan_for(host, kind, table, graph, &key, o, NULL, false, &p, err));
         exec_need_plan(need, p);
         plan_free(p);
     }

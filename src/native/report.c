@@ -50,7 +50,8 @@ static sinter_status explain(struct device *d, const struct exec *x, struct text
         text_buf_printf(b, "{");
     for (int i = 0; i < 2; i++) {
         struct plan *p;
-        TRY(exec_plan_for(d->host, d->kind, d->table, x->graph, &key[i], &x->o, true, &p, err));
+        TRY(exec_plan_for(d->host, d->kind, d->table, x->graph, &key[i], &x->o, &x->bans, true, &p,
+                          err));
         if (json)
             text_buf_printf(b, "%s\"%s\":", i ? "," : "", name[i]);
         else

@@ -294,6 +294,18 @@ static inline void adv_kv_write(struct adv *a)
     a->kv[a->n_kv++] = adv_op(a, OP_KV_WRITE, ATTR_NONE, kv, k, v);
 }
 
+/* The slot's next version, of other rows: its readers so far come before. */
+static inline void adv_write_again(struct adv *a)
+{
+    if (!a->n_kv)
+        return;
+    int i = adv_pick(a, a->n_kv), x = adv_on(a, AXIS_TOK);
+    const struct state_slot *s = &a->g->slot[a->g->value[a->kv[i]].index];
+    int heads = s->n_head_kv, d_k = s->d_k, d_v = s->d_v;
+    int k = adv_matmul(a, x, heads, d_k), v = adv_matmul(a, x, heads, d_v);
+    a->kv[i] = adv_op(a, OP_KV_WRITE, ATTR_NONE, a->kv[i], k, v);
+}
+
 /* QK + SOFTMAX [with sinks] + PV on the rows of TOK or OUT. */
 static inline void adv_attention(struct adv *a)
 {
@@ -382,9 +394,9 @@ static inline void adv_snake(struct adv *a)
 }
 
 static void (*const adv_parts[])(struct adv *a) = {
-    adv_elementwise, adv_binary, adv_siblings, adv_residual,  adv_residual,  adv_gate_up,
-    adv_norm,        adv_norm,   adv_kv_write, adv_attention, adv_attention, adv_select,
-    adv_experts,     adv_chain,  adv_conv,     adv_snake,
+    adv_elementwise, adv_binary,  adv_siblings, adv_residual,  adv_residual,  adv_gate_up,
+    adv_norm,        adv_norm,    adv_kv_write, adv_attention, adv_attention, adv_write_again,
+    adv_select,      adv_experts, adv_chain,    adv_conv,      adv_snake,
 };
 enum { ADV_N_PART = sizeof adv_parts / sizeof adv_parts[0], ADV_N_REF = 2 }; /* the last: ref */
 

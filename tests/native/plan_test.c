@@ -32,7 +32,7 @@ static struct plan *make_plan(const struct stack *k, int key, int n_thread, uint
                              .order_seed = order_seed};
     struct plan_key pk = key_at(k, key, &o);
     struct plan *p;
-    OK(exec_plan_for(k->host, k->device->kind, k->device->table, k->graph, &pk, &o, false, &p,
+    OK(exec_plan_for(k->host, k->device->kind, k->device->table, k->graph, &pk, &o, NULL, false, &p,
                      err));
     return p;
 }
@@ -199,7 +199,7 @@ static int plan_variants(sinter_host *host, const struct backend *backend, int *
                                          .order_seed = (uint64_t)i / 2};
                 struct plan_key key = exec_key(d->kind, &o, i % 2 ? 40 : 1, 1, out_ports(g.graph));
                 struct plan *p;
-                OK(exec_plan_for(host, d->kind, d->table, g.graph, &key, &o, false, &p, err));
+                OK(exec_plan_for(host, d->kind, d->table, g.graph, &key, &o, NULL, false, &p, err));
                 assert_int_equal(p->n_ban, 0);
                 check_groups(p);
                 check_memory(p);

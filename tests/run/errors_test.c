@@ -148,8 +148,8 @@ static sinter_status internal(sinter_error *err)
     struct plan_key key = exec_key(k.device->kind, &o, 1, 1, PORT_LOGITS);
     struct plan *p;
     o.offsets = all_in_one_place;
-    sinter_status status =
-        exec_plan_for(k.host, k.device->kind, k.device->table, k.graph, &key, &o, false, &p, err);
+    sinter_status status = exec_plan_for(k.host, k.device->kind, k.device->table, k.graph, &key, &o,
+                                         NULL, false, &p, err);
     stack_close(&k);
     return status;
 }

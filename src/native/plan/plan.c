@@ -117,7 +117,7 @@ static sinter_status plan_round(sinter_host *host, const struct native_kind *kin
         return FAIL(err, MEMORY, "no memory for the order of graph %s", p->graph->name);
     TRY(fuse_order(p->match, p->graph, o->order_seed, order, err));
     TRY(plan_forms(kind, p, order, err));
-    TRY(plan_shares(kind, p, err));
+    plan_shares(kind, p);
     plan_liveness(kind, p);
     TRY(plan_offsets(p, err));
     if (o->offsets)

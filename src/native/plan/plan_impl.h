@@ -19,8 +19,7 @@ int plan_reads(const struct native_kind *kind, const struct plan *p, int s, stru
 CHECKED sinter_status plan_forms(const struct native_kind *kind, struct plan *p, const int *order,
                                  sinter_error *err);
 /* shares.c: resolves ANY, sets barriers. */
-CHECKED sinter_status plan_shares(const struct native_kind *kind, struct plan *p,
-                                  sinter_error *err);
+void plan_shares(const struct native_kind *kind, struct plan *p);
 /* Does a thread's part of step r read (`whole`: whole rows of) v where another thread's part of
  * step w, whose outputs are cut as v is, writes? */
 bool plan_crosses(const struct plan *p, const struct plan_step *w, const struct plan_step *r,

@@ -2,11 +2,14 @@
  * shares are equal and the reader takes its own part only, or whole rows under ROW. */
 #include "native/plan/plan_impl.h"
 
-static int step_head_kv(const struct plan *p, int layer)
+/* What HEAD cuts by: the heads of the slot that the step reads or writes. */
+static int step_head_kv(const struct plan *p, const struct plan_step *step)
 {
-    for (int i = 0; i < p->graph->n_slot; i++)
-        if (p->graph->slot[i].kind == SLOT_KV && p->graph->slot[i].layer == layer)
-            return p->graph->slot[i].n_head_kv;
+    for (int i = 0; step->group && i < step->group->n_in; i++) {
+        const struct value *v = &p->graph->value[step->group->in[i]];
+        if (v->kind == VALUE_STATE && p->graph->slot[v->index].kind == SLOT_KV)
+            return p->graph->slot[v->index].n_head_kv;
+    }
     return 1;
 }
 
@@ -90,21 +93,41 @@ bool plan_crosses(const struct plan *p, const struct plan_step *w, const struct 
     return true;
 }
 
-/* Rows of K and V that this step wrote: their reader sees other threads' rows unless both cut by
- * heads, or one thread does it all. */
-static bool state_needs_barrier(const struct plan *p, int s, int last_barrier, const int *writer)
+/* Do both cut a slot's rows the same way: by its heads, or all in one thread? */
+static bool same_cut(const struct plan_step *a, const struct plan_step *b)
 {
-    const struct plan_step *step = &p->step[s];
-    for (int i = 0; step->group && i < step->group->n_in; i++) {
-        int v = step->group->in[i];
-        if (p->graph->value[v].kind != VALUE_STATE || writer[v] < last_barrier)
-            continue;
-        const struct plan_step *w = &p->step[writer[v]];
-        bool same = (w->share == SHARE_ONE && step->share == SHARE_ONE) ||
-                    (w->share == SHARE_HEAD && step->share == SHARE_HEAD &&
-                     w->n_head_kv == step->n_head_kv);
-        if (!same)
+    return (a->share == SHARE_ONE && b->share == SHARE_ONE) ||
+           (a->share == SHARE_HEAD && b->share == SHARE_HEAD && a->n_head_kv == b->n_head_kv);
+}
+
+/* Has the list a version of the slot? */
+static bool has_slot(const struct plan *p, const int *value, int n, int slot)
+{
+    for (int i = 0; i < n; i++)
+        if (p->graph->value[value[i]].kind == VALUE_STATE &&
+            p->graph->value[value[i]].index == slot)
             return true;
+    return false;
+}
+
+/* Rows of K and V that step s reads or writes over: another thread may still be writing them, or,
+ * where s writes the slot's next version, reading them. */
+static bool state_needs_barrier(const struct plan *p, int s, int last_barrier)
+{
+    const struct group *g = p->step[s].group;
+    for (int i = last_barrier; g && i < s; i++) {
+        const struct group *before = p->step[i].group;
+        if (!before || same_cut(&p->step[i], &p->step[s]))
+            continue;
+        for (int v = 0; v < g->n_in; v++) {
+            const struct value *value = &p->graph->value[g->in[v]];
+            if (value->kind != VALUE_STATE)
+                continue;
+            if (has_slot(p, before->out, before->n_out, value->index) ||
+                (has_slot(p, g->out, g->n_out, value->index) &&
+                 has_slot(p, before->in, before->n_in, value->index)))
+                return true;
+        }
     }
     return false;
 }
@@ -125,18 +148,12 @@ static bool reads_need_barrier(const struct native_kind *kind, const struct plan
     return false;
 }
 
-sinter_status plan_shares(const struct native_kind *kind, struct plan *p, sinter_error *err)
+void plan_shares(const struct native_kind *kind, struct plan *p)
 {
-    int *writer = arena_alloc_n(&p->arena, (size_t)p->graph->n_value, sizeof *writer);
     int last_barrier = 0;
-    if (!writer)
-        return FAIL(err, MEMORY, "no memory for the barriers of the plan of graph %s",
-                    p->graph->name);
-    for (int v = 0; v < p->graph->n_value; v++)
-        writer[v] = -1;
     for (int s = 0; s < p->n_step; s++) {
         struct plan_step *step = &p->step[s];
-        step->n_head_kv = step_head_kv(p, step->layer);
+        step->n_head_kv = step_head_kv(p, step);
         if (!step->group)
             step->share = convert_share(kind, p, step->value);
         else if (step->share == SHARE_ANY)
@@ -144,13 +161,11 @@ sinter_status plan_shares(const struct native_kind *kind, struct plan *p, sinter
         bool in_loop = step->loop && s > 0 && p->step[s - 1].loop == step->loop;
         step->barrier = !in_loop && s > 0 &&
                         (reads_need_barrier(kind, p, s, last_barrier) ||
-                         state_needs_barrier(p, s, last_barrier, writer));
+                         state_needs_barrier(p, s, last_barrier));
         if (step->barrier) {
             last_barrier = s;
             p->n_barrier++;
         }
-        for (int i = 0; step->group && i < step->group->n_out; i++)
-            writer[step->group->out[i]] = s;
     }
     for (int b = 0; b < p->n_buf; b++) {
         if (p->buf[b].writer < 0)
@@ -158,5 +173,4 @@ sinter_status plan_shares(const struct native_kind *kind, struct plan *p, sinter
         p->buf[b].share = p->step[p->buf[b].writer].share;
         p->buf[b].copies = p->buf[b].share == SHARE_EACH ? p->n_thread : 1;
     }
-    return SINTER_OK;
 }
