@@ -1,22 +1,5 @@
-/* BF16: the upper half of an f32, rounded to nearest even; a NaN becomes quiet. */
+/* BF16: the upper half of an f32, one value a block. */
 #include "quant/block.h"
-
-float quant_bf16_to_f32(uint16_t h)
-{
-    uint32_t bits = (uint32_t)h << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-uint16_t quant_f32_to_bf16(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 static void decode(const uint8_t *b, float *x)
 {
