@@ -1,7 +1,6 @@
 /* Time and work per row of the fusion table. */
 #include "native/profile.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static struct exec_prof *more(struct exec *x, int which)
@@ -60,10 +59,16 @@ struct row {
     const struct exec_prof *p;
 };
 
-static int by_time(const void *a, const void *b)
+/* The slowest first; few rows, and qsort may allocate past the host's hooks. */
+static void sort_by_time(struct row *row, int n)
 {
-    uint64_t x = ((const struct row *)a)->p->ns, y = ((const struct row *)b)->p->ns;
-    return x < y ? 1 : x > y ? -1 : 0;
+    for (int i = 1; i < n; i++) {
+        const struct row moved = row[i];
+        int at = i;
+        for (; at > 0 && row[at - 1].p->ns < moved.p->ns; at--)
+            row[at] = row[at - 1];
+        row[at] = moved;
+    }
 }
 
 static void print_row(const struct row *r, uint64_t total, bool json, bool first,
@@ -96,7 +101,7 @@ sinter_status profile_print(struct exec *x, struct text_buf *b, bool json, sinte
             row[n++] = (struct row){label, &x->prof[i]};
         total += x->prof[i].ns;
     }
-    qsort(row, (size_t)n, sizeof *row, by_time);
+    sort_by_time(row, n);
     text_buf_printf(b, json ? "[" : "%-28s %9s %11s %7s %9s %8s %8s\n", "row", "calls", "ms",
                     "share", "us/call", "GB/s", "GMAC/s");
     for (int i = 0; i < n; i++)

@@ -143,12 +143,11 @@ const char *sinter_dummy_name(int32_t i, bool like, char name[64])
 /* ---- Measurements -------------------------------------------------------------------------------
  */
 
-static sinter_status measured(sinter_host *host, const struct backend **out, sinter_error *err)
+static sinter_status measured(const struct backend **out, sinter_error *err)
 {
     TRY(backend_find("cpu", out, err));
     if (!(*out)->bench || !(*out)->measure)
         return FAIL(err, UNSUPPORTED, "this build has no kernels to measure");
-    (void)host;
     return SINTER_OK;
 }
 
@@ -157,7 +156,7 @@ sinter_status sinter_kernels_bench(sinter_host *host, bool json, sinter_write_fn
 {
     const struct backend *backend;
     struct text_buf b;
-    TRY(measured(host, &backend, err));
+    TRY(measured(&backend, err));
     text_buf_init(&b, host);
     return give(&b, backend->bench(host, json, &b, err), write, ctx, err);
 }
@@ -166,6 +165,6 @@ sinter_status sinter_machine_measure(sinter_host *host, double *read_rate, doubl
                                      sinter_error *err)
 {
     const struct backend *backend;
-    TRY(measured(host, &backend, err));
+    TRY(measured(&backend, err));
     return backend->measure(host, read_rate, int8_rate, err);
 }

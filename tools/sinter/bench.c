@@ -379,7 +379,9 @@ static sinter_status run(struct tool *t)
     struct bench b = {.t = t, .a = t->args, .random = 1};
     sinter_status status;
     if (b.a->kernels) {
+        static const char *const used[] = {"threads", "output", "json", NULL};
         TRY(no_more_args(t));
+        TRY(opt_only_with(t, "kernels", used));
         return sinter_kernels_bench(t->host, b.a->json || b.a->format[0] == 'j', out_write, t,
                                     &t->err);
     }

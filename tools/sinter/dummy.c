@@ -80,7 +80,9 @@ static sinter_status run(struct tool *t)
                               .seed = (uint64_t)a->seed};
     char arch[64];
     if (a->list) {
+        static const char *const used[] = {"json", NULL};
         TRY(no_more_args(t));
+        TRY(opt_only_with(t, "list", used));
         print_list(t, false);
         print_list(t, true);
         return SINTER_OK;
@@ -92,8 +94,12 @@ static sinter_status run(struct tool *t)
         return FAIL(t, USAGE, "give the file to write: -o FILE");
     if (!strcmp(a->out, "-"))
         return FAIL(t, USAGE, "-o -: a model is not written to standard output; name a file");
+    if (a->kind && !a->arch)
+        return FAIL(t, USAGE, "--kind goes with --arch; NAME and --like say the kind themselves");
     if (t->n_arg)
         TRY(take_name(t, t->arg[0], &o, arch));
+    if (a->type && !o.like)
+        return FAIL(t, USAGE, "--type goes with --like; the kinds of a small model have their own");
     if (o.like && !o.type)
         o.type = "q4_0";
     bool existed = !access(a->out, F_OK);

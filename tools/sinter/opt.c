@@ -305,7 +305,22 @@ static sinter_status one_flag(struct tool *t, const char *flag, const char *next
     }
     char name[40];
     snprintf(name, sizeof name, "%.*s", (int)n, flag);
+    t->given |= (uint64_t)1 << (o - t->row->verb->opt);
     return set(t, o, name, value);
+}
+
+sinter_status opt_only_with(struct tool *t, const char *mode, const char *const *used)
+{
+    const struct opt *all = t->row->verb->opt;
+    for (int i = 0; all[i].name; i++) {
+        bool uses = !(t->given >> i & 1) || !strcmp(all[i].name, mode);
+        for (int u = 0; !uses && used[u]; u++)
+            uses = !strcmp(all[i].name, used[u]);
+        if (!uses)
+            return FAIL(t, USAGE, "--%s has no meaning beside --%s; leave one of them out",
+                        all[i].name, mode);
+    }
+    return SINTER_OK;
 }
 
 sinter_status opt_parse(struct tool *t, int n, char **argv)

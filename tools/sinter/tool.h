@@ -29,6 +29,7 @@ struct tool {
     bool help, help_all;
     const char *arg[MAX_ARG]; /* what is no option */
     int n_arg;
+    uint64_t given;                    /* bit i: the verb's option i was given */
     struct host_set set[MAX_HOST_SET]; /* options of the library, applied once the host is there */
     int n_set;
     int out_errno; /* of the first write to stdout that failed */
@@ -132,6 +133,9 @@ const struct verb_row *verb_find(struct tool *t, const char *name); /* NULL: t->
 
 /* Reads argv[0..n) into the verb's arguments and t. Unknown: USAGE with the nearest name. */
 CHECKED sinter_status opt_parse(struct tool *t, int n, char **argv);
+/* Refuses an option of the verb that was given beside --mode, which uses only those of `used`
+ * (names, NULL ends). */
+CHECKED sinter_status opt_only_with(struct tool *t, const char *mode, const char *const *used);
 void opt_print_program(struct tool *t); /* sinter -h */
 void opt_print_verb(struct tool *t, const struct verb_row *row, bool all);
 void opt_print_host(struct tool *t, bool json); /* the library's options */
