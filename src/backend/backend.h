@@ -12,6 +12,7 @@
 
 struct backend {
     const char *name, *what;
+    unsigned kv_types; /* bit 1 << type: caches of K and V that it holds */
     CHECKED sinter_status (*open)(sinter_host *host, struct device **out, sinter_error *err);
     void (*close)(struct device *d);
     sinter_status (*load)(struct device *d, struct graph *const *graph, int n_graph,
@@ -46,18 +47,22 @@ struct backend {
     sinter_status (*report)(struct device *d, struct exec *x, enum device_report what, bool json,
                             struct text_buf *b, sinter_error *err);
     struct exec_summary (*summary)(const struct exec *x);
+    /* The rows of the fusion table that the device's lines speak of, and their counters. */
+    const struct fuse_table *(*table)(const struct device *d);
+    struct fuse_stats *(*stats)(struct device *d);
     /* Measures the device; NULL where there is nothing to measure. */
     sinter_status (*measure)(sinter_host *host, double *read_rate, double *int8_rate,
                              sinter_error *err);
     sinter_status (*bench)(sinter_host *host, bool json, struct text_buf *b, sinter_error *err);
 };
 
-/* All but name, what and open, for a native kind. */
+/* All but name, what, kv_types and open, for a native kind. */
 #define BACKEND_NATIVE                                                                             \
     .close = native_close, .load = native_load, .unload = native_unload, .bytes = native_bytes,    \
     .refuse = native_refuse, .build = native_build, .free = exec_free, .report = native_report,    \
-    .summary = native_summary, .pool_make = native_pool_make, .pool_free = state_pool_free,        \
-    .fork = seq_fork, .drop = seq_drop, .rows = seq_rows, .trim = seq_trim, .save = native_save,   \
+    .summary = native_summary, .table = native_table, .stats = native_stats,                       \
+    .pool_make = native_pool_make, .pool_free = state_pool_free, .fork = seq_fork,                 \
+    .drop = seq_drop, .rows = seq_rows, .trim = seq_trim, .save = native_save,                     \
     .restore = native_restore, .reserve = exec_reserve, .submit = exec_submit, .wait = exec_wait,  \
     .commit = seq_commit
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char *share_name(enum share share)
+const char *fuse_share_name(enum share share)
 {
     static const char *const name[] = {
         [SHARE_ONE] = "one", [SHARE_EACH] = "each", [SHARE_ROW] = "row",
@@ -30,7 +30,7 @@ static void print_needs(const struct need *needs, const char *before, const char
 void fuse_line_print(const struct fuse_list *list, const struct fuse_line *line, struct text_buf *b)
 {
     text_buf_printf(b, "line %d: %s bits, share %s", (int)(line - list->line) + 1,
-                    bits_name(line->bits), share_name(line->share));
+                    bits_name(line->bits), fuse_share_name(line->share));
     if (line->writes_forms)
         text_buf_printf(b, ", writes forms");
     for (int k = 0; k < 2 && line->inplace[k][0]; k++)
@@ -45,7 +45,7 @@ static void list_line_json(const struct fuse_list *list, int l, bool first, stru
 {
     const struct fuse_line *line = &list->line[l];
     text_buf_printf(b, "%s{\"line\":%d,\"bits\":\"%s\",\"share\":\"%s\",\"needs\":[",
-                    first ? "" : ",", l + 1, bits_name(line->bits), share_name(line->share));
+                    first ? "" : ",", l + 1, bits_name(line->bits), fuse_share_name(line->share));
     print_needs(line->need, "", ",", "\"", b);
     text_buf_printf(b, "]}");
 }

@@ -31,7 +31,7 @@ enum { FUSE_MAX_ROW_NODE = 8, FUSE_MAX_NODE = 12, FUSE_MAX_REP = 8, FUSE_EACH = 
 /* ---- Needs: a closed set; kinds and generators of near misses in needs.c, from needs.def. --- */
 enum need_kind {
     NEED_NONE,
-#define NEED(name, args, full, text) NEED_##name,
+#define NEED(name, args) NEED_##name,
 #include "fuse/needs.def"
 #undef NEED
     NEED_N
@@ -72,6 +72,7 @@ enum fuse_bits { BITS_OWN, BITS_SAME };
 /* How a step is divided among threads: EACH every thread makes its own whole copy; ROW COL HEAD by
  * rows, output columns or KV heads; ONE thread 0 only; ANY as its first input was written. */
 enum share { SHARE_ONE, SHARE_EACH, SHARE_ROW, SHARE_COL, SHARE_HEAD, SHARE_ANY };
+const char *fuse_share_name(enum share share); /* "col" */
 
 struct fuse_line {
     const char *row;                      /* a row of fusions.c, or an op's name */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEED(name, args, full, text) [NEED_##name] = {#name, args},
+#define NEED(name, args) [NEED_##name] = {#name, args},
 static const struct {
     const char *name, *args;
 } kinds[NEED_N] = {

@@ -63,5 +63,7 @@ struct exec_summary {
     struct device_bytes bytes; /* taken now */
 };
 struct exec_summary native_summary(const struct exec *x);
+const struct fuse_table *native_table(const struct device *d);
+struct fuse_stats *native_stats(struct device *d);
 
 #endif

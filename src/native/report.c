@@ -103,3 +103,13 @@ struct exec_summary native_summary(const struct exec *x)
     }
     return s;
 }
+
+const struct fuse_table *native_table(const struct device *d)
+{
+    return d->table;
+}
+
+struct fuse_stats *native_stats(struct device *d)
+{
+    return d->stats;
+}

@@ -240,6 +240,12 @@ static void close_runner(sinter_host *host, struct runner *r)
     *r = (struct runner){0};
 }
 
+static struct fuse_stats *runner_stats(const struct runner *r)
+{
+    const struct model_home *home = r->engine->home;
+    return home->backend->stats(home->device);
+}
+
 /* Logits, or the ids as numbers. */
 static size_t take_results(const sinter_item *item, int n_vocab, float *to)
 {
@@ -276,8 +282,7 @@ static sinter_status run_mode(struct runner *r, const struct mode *mode, int n_v
                                 .want = mode->want,
                                 .want_argmax = mode->argmax};
     }
-    struct fuse_stats *stats = r->engine->home->device->stats;
-    fuse_stats_reset(stats);
+    fuse_stats_reset(runner_stats(r));
     TRY(sinter_engine_step(r->engine, item, mode->n_seq, err));
     *n = 0;
     for (int s = 0; s < mode->n_seq; s++)
@@ -304,18 +309,19 @@ static sinter_status check_mode(struct check *k, const char *name, const sinter_
     /* Float weights leave only the order of sums; 8-bit activations may round to the other side. */
     double bound = is_float_model(m) ? 1e-10 : 1e-3;
     size_t n;
-    struct device *d = t->fused.engine->home->device;
     TRY(run_mode(&t->fused, mode, n_vocab, &n, err));
-    for (int v = 0; v < d->table->n_single; v++) {
-        uint64_t count = fuse_stats_get(d->stats, v).executed;
+    const struct fuse_table *table = k->backend->table(t->fused.engine->home->device);
+    for (int v = 0; v < table->n_single; v++) {
+        uint64_t count = fuse_stats_get(runner_stats(&t->fused), v).executed;
         if (count)
-            count_row(k, name, d->table->variant[v].label, mode->name, count);
+            count_row(k, name, table->variant[v].label, mode->name, count);
     }
     TRY(run_mode(&t->plain, mode, n_vocab, &n, err));
-    for (int v = 0; v < d->table->n_single; v++)
-        if (fuse_stats_get(d->stats, v).executed)
-            verdict(k, false, name, mode->name, "executed while unfused",
-                    (double)fuse_stats_get(d->stats, v).executed, 0);
+    for (int v = 0; v < table->n_single; v++) {
+        uint64_t count = fuse_stats_get(runner_stats(&t->plain), v).executed;
+        if (count)
+            verdict(k, false, name, mode->name, "executed while unfused", (double)count, 0);
+    }
     TRY(run_mode(&t->ref, mode, n_vocab, &n, err));
     double unfused = nmse(t->fused.logits, t->plain.logits, n);
     double ref = nmse(t->fused.logits, t->ref.logits, n);
@@ -442,7 +448,7 @@ static sinter_status check_all(struct check *k, sinter_error *err)
     struct device *d;
     TRY(find_models(k, err));
     TRY(k->backend->open(k->host, &d, err));
-    sinter_status status = fuse_options_check(k->host, d->table, &fuse, err);
+    sinter_status status = fuse_options_check(k->host, k->backend->table(d), &fuse, err);
     k->backend->close(d);
     TRY(status);
     if (compares(k))
@@ -454,7 +460,7 @@ static sinter_status check_all(struct check *k, sinter_error *err)
     if (compares(k))
         missing_rows(k);
     TRY(k->backend->open(k->host, &d, err));
-    status = check_universe(k, d->table, err);
+    status = check_universe(k, k->backend->table(d), err);
     k->backend->close(d);
     TRY(status);
     text_buf_printf(&k->out, "fusion: %d/%d\n", k->n_ok, k->n_all);

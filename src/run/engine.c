@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,20 @@ static sinter_status cache_type(const char *name, const char *flag, enum quant_t
     if (*type != QUANT_F32 && *type != QUANT_F16 && *type != QUANT_Q8_0)
         return FAIL(err, USAGE, "%s '%s' is no cache type; use f32, f16 or q8_0", flag, name);
     return SINTER_OK;
+}
+
+/* Refuses what the backend does not hold, before anything is loaded. */
+static sinter_status cache_held(const struct backend *b, const char *flag, enum quant_type type,
+                                sinter_error *err)
+{
+    char held[64] = "";
+    if (b->kv_types >> type & 1)
+        return SINTER_OK;
+    for (int t = 0; t < QUANT_N; t++)
+        if (b->kv_types >> t & 1)
+            snprintf(held + strlen(held), sizeof held - strlen(held), " %s", quant_row(t)->name);
+    return FAIL(err, UNSUPPORTED, "%s: backend %s has no cache of type %s; it has%s", flag, b->name,
+                quant_row(type)->name, held);
 }
 
 static sinter_status range(const char *what, int32_t v, int32_t lo, int32_t hi, sinter_error *err)
@@ -54,11 +69,8 @@ sinter_status engine_options(sinter_model *model, const sinter_engine_options *o
     memcpy(state->model_hash, model->model->hash, sizeof state->model_hash);
     TRY(cache_type(o->type_k, "-ctk", &state->type_k, err));
     TRY(cache_type(o->type_v, "-ctv", &state->type_v, err));
-    bool q8 = state->type_k == QUANT_Q8_0 || state->type_v == QUANT_Q8_0;
-    if (q8 && strcmp(o->backend, "ref") != 0)
-        return FAIL(err, UNSUPPORTED, "a q8_0 cache exists on ref only; use f16 or f32 on %s",
-                    o->backend);
-    return SINTER_OK;
+    TRY(cache_held(*backend, "-ctk", state->type_k, err));
+    return cache_held(*backend, "-ctv", state->type_v, err);
 }
 
 struct exec_options engine_exec_options(sinter_host *h, const sinter_engine_options *o)

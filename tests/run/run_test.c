@@ -30,7 +30,9 @@ static void test_options(void **state)
         {{.n_thread = -1}, SINTER_E_USAGE, "n_thread"},
         {{.type_k = "f33"}, SINTER_E_USAGE, "f33"},
         {{.type_v = "q4_0"}, SINTER_E_USAGE, "-ctv"},
-        {{.type_k = "q8_0", .backend = "cpu"}, SINTER_E_UNSUPPORTED, "ref only"},
+        {{.type_k = "q8_0", .backend = "cpu"},
+         SINTER_E_UNSUPPORTED,
+         "cpu has no cache of type Q8_0; it has F32 F16"},
         {{.backend = "vulkan"}, SINTER_E_DEVICE, "cpu"},
     };
     struct rig r = rig_open("llama", "f32", cpu2, NULL);

@@ -16,6 +16,7 @@ static sinter_status open(sinter_host *host, struct device **out, sinter_error *
 
 const struct backend backend_cpu = {.name = "cpu",
                                     .what = "this machine's processor",
+                                    .kv_types = 1u << QUANT_F32 | 1u << QUANT_F16,
                                     .open = open,
                                     BACKEND_NATIVE,
                                     .measure = cpu_measure,

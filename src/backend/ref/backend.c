@@ -100,5 +100,9 @@ static sinter_status open(sinter_host *host, struct device **out, sinter_error *
     return native_open(host, &ref_kind, &mem, far_close, out, err);
 }
 
-const struct backend backend_ref = {
-    .name = "ref", .what = "reference, double sums", .open = open, BACKEND_NATIVE};
+const struct backend backend_ref = {.name = "ref",
+                                    .what = "reference, double sums",
+                                    .kv_types =
+                                        1u << QUANT_F32 | 1u << QUANT_F16 | 1u << QUANT_Q8_0,
+                                    .open = open,
+                                    BACKEND_NATIVE};

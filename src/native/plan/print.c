@@ -1,14 +1,6 @@
 /* The plan as text (one line a step) or JSON. */
 #include "native/plan/plan_impl.h"
 
-static const char *share_name(enum share share)
-{
-    static const char *const name[] = {
-        [SHARE_ONE] = "one", [SHARE_EACH] = "each", [SHARE_ROW] = "row",
-        [SHARE_COL] = "col", [SHARE_HEAD] = "head", [SHARE_ANY] = "any"};
-    return name[share];
-}
-
 static const char *step_label(const struct plan_step *step)
 {
     return step->group ? step->group->variant->label : "to int8";
@@ -49,7 +41,7 @@ static void print_text(const struct plan *p, struct text_buf *b)
         if (step->barrier)
             text_buf_printf(b, "---\n");
         text_buf_printf(b, "%4d %-24s %-22s %-4s", s, step_name(p, step), step_label(step),
-                        share_name(step->share));
+                        fuse_share_name(step->share));
         print_writes(p, s, b);
         text_buf_printf(b, "  after ");
         print_after(p, s, b, ",");
@@ -71,8 +63,9 @@ static void print_json(const struct plan *p, struct text_buf *b)
         text_buf_printf(b,
                         "%s{\"label\":\"%s\",\"name\":\"%s\",\"share\":\"%s\",\"barrier\":%s,"
                         "\"layer\":%d,\"after\":[",
-                        s ? "," : "", step_label(step), step_name(p, step), share_name(step->share),
-                        step->barrier ? "true" : "false", step->layer);
+                        s ? "," : "", step_label(step), step_name(p, step),
+                        fuse_share_name(step->share), step->barrier ? "true" : "false",
+                        step->layer);
         print_after(p, s, b, ",");
         text_buf_printf(b, "]}");
     }
