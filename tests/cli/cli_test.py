@@ -116,8 +116,6 @@ def usage_cases(model):
          work("no.gguf")), USAGE, "--kind goes with --arch")
     case("a type beside a small name", run("dummy", "llama-mixed", "--type", "q8_0", "-o",
          work("no.gguf")), USAGE, "--type goes with --like")
-    case("a cache that the backend lacks", run("run", model, "a", "--raw", "-ctk", "q8_0"),
-         DATA, "-ctk: backend cpu has no cache of type Q8_0; it has F32 F16")
     case("bad list", run("bench", "-m", model, "-p", "1,,2"), USAGE, "not a whole number")
     case("value to a switch", run("run", model, "--raw=1", "x"), USAGE, "takes no value")
     case("library range", run("plan", model, "--threads", "9999"), USAGE, "out of range")
