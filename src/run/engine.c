@@ -16,18 +16,22 @@ static sinter_status cache_type(const char *name, const char *flag, enum quant_t
     return SINTER_OK;
 }
 
-/* Refuses what the backend does not hold, before anything is loaded. */
+/* Refuses what the backend does not hold, before anything is loaded, and says who does. */
 static sinter_status cache_held(const struct backend *b, const char *flag, enum quant_type type,
                                 sinter_error *err)
 {
-    char held[64] = "";
+    char held[64] = "", holders[64] = "";
     if (b->kv_types >> type & 1)
         return SINTER_OK;
     for (int t = 0; t < QUANT_N; t++)
         if (b->kv_types >> t & 1)
             snprintf(held + strlen(held), sizeof held - strlen(held), " %s", quant_row(t)->name);
-    return FAIL(err, UNSUPPORTED, "%s: backend %s has no cache of type %s; it has%s", flag, b->name,
-                quant_row(type)->name, held);
+    for (int i = 0; i < backend_n; i++)
+        if (backend_list[i]->kv_types >> type & 1)
+            snprintf(holders + strlen(holders), sizeof holders - strlen(holders), " %s",
+                     backend_list[i]->name);
+    return FAIL(err, UNSUPPORTED, "%s: backend %s has no cache of type %s; it has%s (%s:%s)", flag,
+                b->name, quant_row(type)->name, held, quant_row(type)->name, holders);
 }
 
 static sinter_status range(const char *what, int32_t v, int32_t lo, int32_t hi, sinter_error *err)

@@ -336,7 +336,8 @@ def context_cases(model):
          "-c",
          out=lambda s: json.loads(s)["total"] > 1 << 20)
     case("no backend", run("run", model, "x", "--backend", "cuda"), DEVICE, "cuda.*cpu")
-    case("cache type", run("run", model, "x", "-ctk", "q8_0"), DATA, "ref")
+    case("cache type", run("run", model, "x", "-ctk", "q8_0"), DATA,
+         "cpu has no cache of type Q8_0; it has F32 F16 .Q8_0: ref.")
     case("strict", run("plan", model, "-c", "100000", "--strict"), 78, "trained")
 
 
