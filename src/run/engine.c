@@ -23,7 +23,7 @@ static sinter_status cache_held(const struct backend *b, const char *flag, enum 
     char held[64] = "", holders[64] = "";
     if (b->kv_types >> type & 1)
         return SINTER_OK;
-    for (int t = 0; t < QUANT_N; t++)
+    for (enum quant_type t = 0; t < QUANT_N; t++)
         if (b->kv_types >> t & 1)
             snprintf(held + strlen(held), sizeof held - strlen(held), " %s", quant_row(t)->name);
     for (int i = 0; i < backend_n; i++)
