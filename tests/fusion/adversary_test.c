@@ -142,6 +142,14 @@ static void count(bool ok, const struct graph *g, const char *backend, int way, 
         print_message("%s on %s, way %d: %s (NMSE %g)\n", g->name, backend, way, what, by);
 }
 
+static bool is_f32(const struct graph *g)
+{
+    for (int w = 0; w < g->n_weight; w++)
+        if (g->weight[w].type != QUANT_F32)
+            return false;
+    return true;
+}
+
 /* All ways of one backend; seen[0] is the unfused one. OWN groups: bits by way of fusion. */
 static void backend(struct device *d, const struct graph *g, uint64_t seed, int n_way,
                     struct lines_seen *to)
@@ -160,17 +168,10 @@ static void backend(struct device *d, const struct graph *g, uint64_t seed, int 
         if (!ways[i].fusion)
             count(to[i].n_fused == 0, g, d->kind->name, i, "fusions in the unfused run", 0);
     }
-    count(nmse(&to[1], &to[0]) <= 1e-6, g, d->kind->name, 1, "far from unfused",
-          nmse(&to[1], &to[0]));
+    /* The rounding of a line with bits of its own may tip the int8 code of an activation. */
+    count(nmse(&to[1], &to[0]) <= (is_f32(g) ? 1e-6 : 1e-3), g, d->kind->name, 1,
+          "far from unfused", nmse(&to[1], &to[0]));
     native_unload(d, w);
-}
-
-static bool is_f32(const struct graph *g)
-{
-    for (int w = 0; w < g->n_weight; w++)
-        if (g->weight[w].type != QUANT_F32)
-            return false;
-    return true;
 }
 
 static void one_graph(struct graph *g, uint64_t seed, bool ref_only, int n_way)
