@@ -29,6 +29,7 @@ struct group;
 enum { FUSE_MAX_ROW_NODE = 8, FUSE_MAX_NODE = 12, FUSE_MAX_REP = 8, FUSE_EACH = 64 };
 
 /* ---- Needs: a closed set; kinds and generators of near misses in needs.c, from needs.def. --- */
+/* clang-format off */
 enum need_kind {
     NEED_NONE,
 #define NEED(name, args) NEED_##name,
@@ -44,17 +45,19 @@ struct need { enum need_kind kind; int32_t a, b, c; };
 #define NEED_QUANT(x, flags) { NEED_quant, (x) & 63, (int32_t)(flags), 0 } /* type has all */
 #define NEED_SAME_TYPE(x) { NEED_same_type, (x) & 63, 0, 0 }     /* all repetitions have one type */
 #define NEED_COLS(x, m) { NEED_cols, (x) & 63, (m), 0 }          /* n_head * d multiple of m */
+#define NEED_NARROW(x, max) { NEED_narrow, (x) & 63, (max), 0 }  /* n_head * d at most max */
 #define NEED_VECTOR(x) { NEED_vector, (x) & 63, 0, 0 }           /* one row for all rows */
 #define NEED_HEADS(x, min) { NEED_heads, (x) & 63, (min), 0 }    /* at least min heads */
+/* clang-format on */
 
 enum fuse_repeat_limit { FUSE_NO_REPEAT = 0 };
 struct fuse_node {
-    uint8_t op[4];      /* enum op: alternatives */
-    uint8_t in[6];      /* names, in operand order; 0 ends */
+    uint8_t op[4]; /* enum op: alternatives */
+    uint8_t in[6]; /* names, in operand order; 0 ends */
     uint8_t out[2];
-    uint8_t repeat[2];  /* {lo, hi}; {0, 0}: once, or along with an EACH it reads */
-    uint8_t optional;   /* number; 0: always there */
-    bool leaves;        /* its outputs that are read inside may also leave */
+    uint8_t repeat[2]; /* {lo, hi}; {0, 0}: once, or along with an EACH it reads */
+    uint8_t optional;  /* number; 0: always there */
+    bool leaves;       /* its outputs that are read inside may also leave */
 };
 struct fuse_row {
     const char *name; /* "add_norm_mul"; lists refer to it */
@@ -75,25 +78,29 @@ enum share { SHARE_ONE, SHARE_EACH, SHARE_ROW, SHARE_COL, SHARE_HEAD, SHARE_ANY 
 const char *fuse_share_name(enum share share); /* "col" */
 
 struct fuse_line {
-    const char *row;                      /* a row of fusions.c, or an op's name */
+    const char *row; /* a row of fusions.c, or an op's name */
     void (*run)(const struct call *c);
-    enum fuse_bits bits;                  /* SAME: as its nodes one by one */
+    enum fuse_bits bits; /* SAME: as its nodes one by one */
     enum share share;
-    bool writes_forms;                    /* can write INT8 rows of its outputs itself */
-    uint8_t inplace[2][2];                /* {output name, input name} that may share memory */
+    bool writes_forms;     /* can write INT8 rows of its outputs itself */
+    uint8_t inplace[2][2]; /* {output name, input name} that may share memory */
     struct need need[6];
     /* Bytes per thread; NULL: none. */
     size_t (*scratch)(const struct graph *graph, const struct group *g);
     size_t shared; /* bytes that all threads of a step see: zero before, left zero by the kernel */
 };
-struct fuse_list { const char *backend; const struct fuse_line *line; int n_line; };
+struct fuse_list {
+    const char *backend;
+    const struct fuse_line *line;
+    int n_line;
+};
 
 /* ---- Tables expanded: once per host and backend --------------------------------------------- */
-struct fuse_var_node {      /* one node of a variant */
+struct fuse_var_node { /* one node of a variant */
     enum op op;
-    int row_node, rep;      /* where it comes from */
+    int row_node, rep; /* where it comes from */
     int n_in, n_out;
-    uint8_t in[OP_MAX_IN];  /* slots; FUSE_ABSENT */
+    uint8_t in[OP_MAX_IN]; /* slots; FUSE_ABSENT */
     uint8_t out[OP_MAX_OUT];
     bool leaves;
 };
@@ -101,27 +108,30 @@ enum { FUSE_MAX_SLOT = 40, FUSE_ABSENT = 255 };
 
 struct fuse_variant {
     const struct fuse_row *row;
-    const char *label;      /* "ADD+RMS_NORM+MUL" */
-    int id;                 /* index in the table: counters use it */
+    const char *label; /* "ADD+RMS_NORM+MUL" */
+    int id;            /* index in the table: counters use it */
     int n_node;
     struct fuse_var_node node[FUSE_MAX_NODE];
-    int n_slot;             /* values of the little program, in order of appearance */
+    int n_slot; /* values of the little program, in order of appearance */
     struct fuse_slot {
         uint8_t name, rep;
-        bool input;    /* not made here */
-        bool last;     /* the latest of its name */
-        bool inner;    /* made here and read here */
-        bool leaves;   /* an inner one that may also be read outside: .leaves, or state */
+        bool input;  /* not made here */
+        bool last;   /* the latest of its name */
+        bool inner;  /* made here and read here */
+        bool leaves; /* an inner one that may also be read outside: .leaves, or state */
     } slot[FUSE_MAX_SLOT];
 };
 
+struct fuse_range {
+    int first, n;
+};
 struct fuse_table {
     struct arena arena;
     const struct fuse_list *list;
     int n_variant;
     struct fuse_variant *variant; /* rows of fusions.c first, then the single ops */
     int n_single;                 /* id of the first single-op variant */
-    struct { int first, n; } *of_line; /* [list->n_line]: the variants of its row */
+    struct fuse_range *of_line;   /* [list->n_line]: the variants of its row */
 };
 /* Expands and checks rows and lines: unknown row names, duplicate labels, overfull rows, needs on
  * unknown names are SINTER_E_INTERNAL with the row's name. */
@@ -136,18 +146,20 @@ void fuse_table_free(struct fuse_table *t);
 const struct fuse_variant *fuse_variant_find(const struct fuse_table *t, const char *label);
 
 /* ---- Matching ------------------------------------------------------------------------------- */
-struct fuse_key { int row_lo, row_hi, out_cap, seq_cap; }; /* the plan's intervals, for NEED_ROWS */
+struct fuse_key { /* the plan's intervals, for NEED_ROWS */
+    int row_lo, row_hi, out_cap, seq_cap;
+};
 
 struct group {
     const struct fuse_variant *variant;
     const struct fuse_line *line;
-    int id;                   /* its index in fuse_result.group */
+    int id; /* its index in fuse_result.group */
     int n_node;
     int node[FUSE_MAX_NODE];  /* graph nodes, in the variant's order */
     int value[FUSE_MAX_SLOT]; /* graph value of each slot; -1: absent */
     int n_out;                /* values that leave: read outside, a port, or state */
     int out[FUSE_MAX_SLOT];
-    int n_in;                 /* distinct values that come in, weights and state included */
+    int n_in; /* distinct values that come in, weights and state included */
     int in[FUSE_MAX_SLOT];
 };
 /* The latest value of `name` in the group (repetition rep), -1 if the variant lacks it or it is
@@ -174,28 +186,35 @@ CHECKED sinter_status fuse_options_check(sinter_host *host, const struct fuse_ta
 /* Counters per variant. For one live graph: matched = groups taken; refused = the edges fit, but no
  * line took it (the last need that failed is in the note); lost = a member went to another row.
  * Only rows of two or more nodes have refused and lost. Per device: fuse/stats.h. */
-struct fuse_count { uint64_t matched, refused, lost, executed; };
-
-/* Why an attempt at a variant on an anchor node failed; collected only when asked for. */
-enum fuse_why { FUSE_TAKEN, FUSE_BROKE, FUSE_LEAKS, FUSE_NEED, FUSE_DISABLED, FUSE_LOST, FUSE_CYCLE,
-                FUSE_BANNED, FUSE_NO_LINE };
-struct fuse_note {
-    const struct fuse_variant *variant;
-    const struct fuse_line *line;     /* NULL: before any line was asked */
-    int node;                         /* the graph node it started at */
-    int at;                           /* the graph node or value at which it broke off; -1: none */
-    enum fuse_why why;
-    struct need need;                 /* of FUSE_NEED */
-    int winner;                       /* group id of FUSE_LOST; -1 */
+struct fuse_count {
+    uint64_t matched, refused, lost, executed;
 };
 
-struct fuse_ban { const struct fuse_line *line; int first_node; }; /* a group refused in FULL */
+/* Why an attempt at a variant on an anchor node failed; collected only when asked for. */
+/* clang-format off */
+enum fuse_why { FUSE_TAKEN, FUSE_BROKE, FUSE_LEAKS, FUSE_NEED, FUSE_DISABLED, FUSE_LOST, FUSE_CYCLE,
+                FUSE_BANNED, FUSE_NO_LINE };
+/* clang-format on */
+struct fuse_note {
+    const struct fuse_variant *variant;
+    const struct fuse_line *line; /* NULL: before any line was asked */
+    int node;                     /* the graph node it started at */
+    int at;                       /* the graph node or value at which it broke off; -1: none */
+    enum fuse_why why;
+    struct need need; /* of FUSE_NEED */
+    int winner;       /* group id of FUSE_LOST; -1 */
+};
+
+struct fuse_ban { /* a group refused in FULL */
+    const struct fuse_line *line;
+    int first_node;
+};
 
 struct fuse_result {
     struct arena arena;
     int n_group;
-    struct group *group;    /* each node of the graph in exactly one */
-    int *group_of;          /* [n_node] */
+    struct group *group;      /* each node of the graph in exactly one */
+    int *group_of;            /* [n_node] */
     struct fuse_count *count; /* [n_variant]: matched, refused, lost of this live graph */
     int n_note;
     struct fuse_note *note;

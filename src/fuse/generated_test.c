@@ -19,6 +19,7 @@ static void mock_needs(struct mock *m)
 {
     static const struct fuse_line lines[] = {
         {.row = "matmul_add", .need = {NEED_QUANT(W, QUANT_INT8_X), NEED_COLS(X, 64)}},
+        {.row = "matmul_add", .need = {NEED_NARROW(Y, 48)}},
         {.row = "siblings", .need = {NEED_SAME_TYPE(W), NEED_ROWS(X, 2, 8)}},
         {.row = "gate_up", .need = {NEED_QUANT(G, QUANT_FLOAT), NEED_ROWS(X, 0, 4)}},
         {.row = "norm_mul", .need = {NEED_HEADS(X, 2), NEED_ROWS(X, 5, 0)}},

@@ -56,6 +56,13 @@ static bool holds_cols(const struct need *need, const struct graph *g, const str
     return (int64_t)v->shape.n_head * v->shape.d % need->b == 0;
 }
 
+static bool holds_narrow(const struct need *need, const struct graph *g, const struct value *v,
+                         const struct fuse_key *key)
+{
+    (void)g, (void)key;
+    return (int64_t)v->shape.n_head * v->shape.d <= need->b;
+}
+
 static bool holds_vector(const struct need *need, const struct graph *g, const struct value *v,
                          const struct fuse_key *key)
 {
@@ -76,6 +83,7 @@ typedef bool (*holds_fn)(const struct need *need, const struct graph *g, const s
 static const holds_fn holds_one[NEED_N] = {
     [NEED_weight] = holds_weight, [NEED_rows] = holds_rows,     [NEED_quant] = holds_quant,
     [NEED_cols] = holds_cols,     [NEED_vector] = holds_vector, [NEED_heads] = holds_heads,
+    [NEED_narrow] = holds_narrow,
 };
 
 static bool same_len(struct shape a, struct shape b)
@@ -250,6 +258,8 @@ const char *need_wrong(const struct need *need, const struct fuse_row *row)
     case NEED_cols:
     case NEED_heads:
         return need->b < 2 ? "always holds" : NULL;
+    case NEED_narrow:
+        return need->b < 1 ? "never holds" : NULL;
     case NEED_NONE:
     case NEED_N:
         break;

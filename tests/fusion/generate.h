@@ -164,6 +164,11 @@ static inline int generate_matrix(struct generator *x, const struct fuse_var_nod
 {
     enum quant_type type = generate_misses(x, NEED_same_type, slot) ? x->other_type : x->type;
     int n_row = generate_misses(x, NEED_same_row, vn->out[0]) ? 1 : x->d;
+    for (int i = 0; i < x->n_need; i++) {
+        const struct need *n = &x->need[i];
+        if (n->kind == NEED_narrow && n->a == x->v->slot[vn->out[0]].name)
+            n_row = i == x->miss ? n->b + 1 : n->b < x->d ? n->b : x->d;
+    }
     return generate_weight(x, type, n_row, n_col, vn->op == OP_MATMUL_ID ? 4 : 1);
 }
 

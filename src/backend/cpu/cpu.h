@@ -15,6 +15,7 @@
 
 enum {
     CPU_FEW = 4,                /* tokens that gemv takes at once */
+    CPU_NARROW = 8,             /* rows of a matrix that each thread rather works through itself */
     CPU_BAND = 512,             /* tokens that a panel serves before it is made anew */
     CPU_CHUNK = 256,            /* columns of a panel, a multiple of the superblock */
     CPU_PANEL = 32 * 1024 + 64, /* bytes of a panel: CPU_CHUNK x 32 floats */
