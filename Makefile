@@ -82,8 +82,10 @@ bench-peers: program fetch
 	@python3 bench/peers.py --sinter "$(DIR)/sinter" --llama-bench "$(LLAMA_BENCH)" \
 		--models "$(MODELS)" --work "$(BUILD)/peers" $(if $(RECORD),--record)
 
+# FORMAT="--dry-run -Werror" only looks
+FORMAT ?= -i
 format:
-	@git ls-files '*.c' '*.h' | xargs clang-format --style=file -i
+	@git ls-files '*.c' '*.h' | xargs clang-format --style=file $(FORMAT)
 lint: | setup
 	@python3 scripts/lint.py
 tidy: $(DIR)/build.ninja

@@ -11,7 +11,7 @@
 enum cpu_level { CPU_C, CPU_AVX2, CPU_AVX512, CPU_N_LEVEL };
 
 enum cpu_level cpu_level_native(void); /* best level of this machine, also by what the OS saves */
-const char *cpu_level_name(enum cpu_level level); /* "c", "avx2", "avx512" */
+const char *cpu_level_name(enum cpu_level level);    /* "c", "avx2", "avx512" */
 const char *cpu_model_name(char *buf, size_t bytes); /* for reports */
 
 /* Physical cores within the affinity mask and the cgroup's cpu.max (rounded up), >= 1. */

@@ -316,10 +316,10 @@ static void test_late_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_big),
-        cmocka_unit_test(test_grow),      cmocka_unit_test(test_files),
-        cmocka_unit_test(test_bad_paths), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_hooks),     cmocka_unit_test(test_log),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_big),
+        cmocka_unit_test(test_grow),         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_bad_paths),    cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_hooks),        cmocka_unit_test(test_log),
         cmocka_unit_test(test_late_threads),
     };
     temp_path("file", file_name);

@@ -13,7 +13,9 @@ bool sinter_option_at(int32_t i, sinter_option *out)
     const bool is_switch = row->type == OPTION_BOOL;
     *out = (sinter_option){.name = row->name,
                            .value = value[row->type],
-                           .def = !is_switch ? row->def : *row->def == '1' ? "on" : "off",
+                           .def = !is_switch         ? row->def
+                                  : *row->def == '1' ? "on"
+                                                     : "off",
                            .help = row->help};
     return true;
 }

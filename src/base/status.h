@@ -14,7 +14,7 @@
 
 #define CHECKED __attribute__((warn_unused_result))
 /* A parameter that the type of a function asks for. */
-#define UNUSED __attribute__((unused))
+#define UNUSED                 __attribute__((unused))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* Fills err (may be NULL) and returns status. Never allocates. */
@@ -26,8 +26,7 @@ sinter_status status_prefix(sinter_error *err, sinter_status status, const char 
     PRINTF_LIKE(3, 4);
 
 /* The status stands outside of the call so that the compiler sees that it is not OK. */
-#define FAIL(err, name, ...)                                                                       \
-    (status_fail((err), SINTER_E_##name, __VA_ARGS__), SINTER_E_##name)
+#define FAIL(err, name, ...) (status_fail((err), SINTER_E_##name, __VA_ARGS__), SINTER_E_##name)
 
 #define TRY(call)                                                                                  \
     do {                                                                                           \

@@ -2,6 +2,7 @@
  * To add a fusion: a row here, a kernel file and a line in list.c per backend that wants it. */
 #include "fuse/names.h"
 
+/* clang-format off */
 const struct fuse_row fuse_rows[] = {
     /* Residual add, then the next norm; the sum itself goes on too. */
     { "add_norm_mul",
@@ -55,4 +56,5 @@ const struct fuse_row fuse_rows[] = {
         { { ADD }, { Y, X }, { Y } } },
       { NEED_WEIGHT(W), NEED_WEIGHT(V) } },
 };
+/* clang-format on */
 const int fuse_n_row = (int)(sizeof fuse_rows / sizeof fuse_rows[0]);

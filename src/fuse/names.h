@@ -8,6 +8,7 @@
 /* Rows and lines name the fields that they set; the rest is zero on purpose. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
+/* clang-format off */
 enum {
 #define OP(name, class, in, out, shape, flags, attr) name = OP_##name,
 #include "graph/ops.def"
@@ -18,6 +19,7 @@ enum {
 enum fuse_name {
     A = 1, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S, T, U, V, W, X, Y, Z, FUSE_N_NAME
 };
+/* clang-format on */
 #define EACH(name) ((name) | FUSE_EACH)
 
 #endif

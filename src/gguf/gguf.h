@@ -7,43 +7,52 @@
 #include "base/host.h"
 #include "quant/quant.h"
 
+/* clang-format off */
 enum gguf_type { /* the file's ids */
     GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL,
     GGUF_STRING, GGUF_ARRAY, GGUF_U64, GGUF_I64, GGUF_F64, GGUF_N_TYPE
 };
+/* clang-format on */
 
-struct gguf_string { const char *text; size_t bytes; }; /* text[bytes] is NUL; may hold NULs */
-
-struct gguf_value {
-    enum gguf_type type;      /* GGUF_ARRAY: elem_type and n hold; arrays of arrays are refused */
-    enum gguf_type elem_type;
-    size_t n;                 /* elements of an array; 1 for a scalar */
-    const void *data;         /* packed scalars (aligned), or struct gguf_string[n] */
+struct gguf_string { /* text[bytes] is NUL; may hold NULs */
+    const char *text;
+    size_t bytes;
 };
 
-struct gguf_kv { const char *key; struct gguf_value value; uint64_t offset; };
+struct gguf_value {
+    enum gguf_type type; /* GGUF_ARRAY: elem_type and n hold; arrays of arrays are refused */
+    enum gguf_type elem_type;
+    size_t n;         /* elements of an array; 1 for a scalar */
+    const void *data; /* packed scalars (aligned), or struct gguf_string[n] */
+};
+
+struct gguf_kv {
+    const char *key;
+    struct gguf_value value;
+    uint64_t offset;
+};
 
 struct gguf_tensor {
     const char *name;
-    uint32_t type_id;         /* as in the file */
-    enum quant_type type;     /* QUANT_N if sinter cannot decode it */
-    int n_dim;                /* 1..4 */
-    int64_t dim[4];           /* dim[0] = row length (fastest); missing ones are 1 */
-    uint64_t offset;          /* absolute in the file */
-    uint64_t bytes;           /* 0 if the type's block size is not known */
+    uint32_t type_id;     /* as in the file */
+    enum quant_type type; /* QUANT_N if sinter cannot decode it */
+    int n_dim;            /* 1..4 */
+    int64_t dim[4];       /* dim[0] = row length (fastest); missing ones are 1 */
+    uint64_t offset;      /* absolute in the file */
+    uint64_t bytes;       /* 0 if the type's block size is not known */
 };
 
 struct gguf {
     sinter_host *host;
     char *path;
-    int handle;               /* open for pread until gguf_close */
+    int handle; /* open for pread until gguf_close */
     uint64_t file_bytes;
     uint32_t version, alignment;
     size_t n_kv, n_tensor;
     struct gguf_kv *kv;
     struct gguf_tensor *tensor;
     uint64_t data_offset;
-    void *priv;               /* keys and tensors sorted by name, and all that they point to */
+    void *priv; /* keys and tensors sorted by name, and all that they point to */
 };
 
 CHECKED sinter_status gguf_open(sinter_host *host, const char *path, struct gguf **out,
@@ -96,9 +105,8 @@ CHECKED sinter_status gguf_put_array(struct gguf_writer *w, const char *key,
                                      sinter_error *err);
 CHECKED sinter_status gguf_put_value(struct gguf_writer *w, const char *key,
                                      const struct gguf_value *v, sinter_error *err);
-CHECKED sinter_status gguf_put_tensor(struct gguf_writer *w, const char *name,
-                                      enum quant_type type, int n_dim, const int64_t *dim,
-                                      sinter_error *err);
+CHECKED sinter_status gguf_put_tensor(struct gguf_writer *w, const char *name, enum quant_type type,
+                                      int n_dim, const int64_t *dim, sinter_error *err);
 /* Writes header and keys, then asks `fill` for each tensor's bytes in pieces of at most 1 MiB. */
 typedef sinter_status (*gguf_fill_fn)(void *ctx, int tensor, uint64_t offset, void *buf,
                                       size_t bytes, sinter_error *err);

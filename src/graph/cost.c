@@ -35,9 +35,9 @@ static void add_kv(const struct graph *g, const struct value *state, const struc
         return;
     if (slot->window && rows > slot->window + step->n_tok - 1)
         rows = slot->window + step->n_tok - 1;
-    sum->kv_bytes += (uint64_t)(rows * slot->n_head_kv) *
-                     quant_bytes(is_k ? step->type_k : step->type_v,
-                                 (size_t)(is_k ? slot->d_k : slot->d_v));
+    sum->kv_bytes +=
+        (uint64_t)(rows * slot->n_head_kv) *
+        quant_bytes(is_k ? step->type_k : step->type_v, (size_t)(is_k ? slot->d_k : slot->d_v));
 }
 
 void cost_add(const struct graph *g, const struct node *n, const struct cost_step *step,

@@ -23,6 +23,7 @@ enum op {
 };
 
 /* Typed attributes: node->at.RMS_NORM.eps. */
+/* clang-format off */
 union attr {
 #define I(name) int32_t name;
 #define F(name) float name;
@@ -33,12 +34,16 @@ union attr {
 #undef F
     int32_t word[4]; /* the same bytes, for copies and comparisons; unused ones are zero */
 };
+/* clang-format on */
 
 #define ATTR_NONE ((union attr){.word = {0}})
 
 enum { OP_MAX_IN = 4, OP_MAX_OUT = 2 };
 
-struct op_attr { const char *name; char type; /* 'I' or 'F' */ };
+struct op_attr {
+    const char *name;
+    char type; /* I or F */
+};
 struct op_row {
     const char *name, *in, *out; /* letters; a '?' at the end of in: the last may be absent */
     int n_in, n_in_min, n_out;
@@ -102,10 +107,10 @@ struct value {
     const char *name; /* "blk.3.attn_norm"; unique */
     enum value_kind kind;
     struct shape shape;
-    int node, out;  /* maker and its output number; node -1: input of the graph */
-    int index;      /* WEIGHT: in weight[]; STATE: in slot[] */
-    int version;    /* STATE */
-    unsigned port;  /* bits of enum port */
+    int node, out; /* maker and its output number; node -1: input of the graph */
+    int index;     /* WEIGHT: in weight[]; STATE: in slot[] */
+    int version;   /* STATE */
+    unsigned port; /* bits of enum port */
     int n_reader;
     const int *reader; /* nodes, ascending; set by graph_finish and graph_live */
 };

@@ -4,9 +4,9 @@
 enum { PURE = 0, STATE = 1, COMMUTES = 1 };
 
 #define MAY_BE_ABSENT(in) (sizeof(in) > 1 && (in)[sizeof(in) - 2] == '?')
-#define N_LETTER(in) ((int)sizeof(in) - 1 - MAY_BE_ABSENT(in))
-#define I(name) {#name, 'I'},
-#define F(name) {#name, 'F'},
+#define N_LETTER(in)      ((int)sizeof(in) - 1 - MAY_BE_ABSENT(in))
+#define I(name)           {#name, 'I'},
+#define F(name)           {#name, 'F'},
 
 #define OP(name, class, in, out, shape, flags, attr)                                               \
     [OP_##name] = {#name,                                                                          \

@@ -14,19 +14,21 @@
 enum mixer { MIXER_ATTENTION };
 
 struct model_layer {
-    int layer;                        /* number for reports */
-    int block;                        /* blk.N of its weights */
-    struct { int first, n; } slot;    /* its state slots in the graph */
+    int layer; /* number for reports */
+    int block; /* blk.N of its weights */
+    struct {
+        int first, n;
+    } slot; /* its state slots in the graph */
     enum mixer mixer;
     int n_head, n_head_kv, d_k, d_v;
     int n_rot;
-    float rope_base, rope_factor;     /* linear scaling divides positions by the factor */
-    bool rope_freqs;                  /* use the model's rope_freqs */
-    int window;                       /* 0: sees everything before it */
+    float rope_base, rope_factor; /* linear scaling divides positions by the factor */
+    bool rope_freqs;              /* use the model's rope_freqs */
+    int window;                   /* 0: sees everything before it */
     float attn_scale;
-    int n_ff;                         /* 0: MoE */
+    int n_ff; /* 0: MoE */
     int n_expert, n_expert_used, n_ff_exp;
-    bool renorm;                      /* weights of the chosen experts divided by their sum */
+    bool renorm; /* weights of the chosen experts divided by their sum */
 };
 
 struct model_plan {
@@ -34,12 +36,13 @@ struct model_plan {
     int n_layer, d_model, n_vocab;
     int n_ctx_train;
     float norm_eps;
-    float emb_scale;   /* 1 = none */
-    float final_cap;   /* 0 = none */
-    bool tied;         /* output.weight is absent: the head is token_embd */
+    float emb_scale; /* 1 = none */
+    float final_cap; /* 0 = none */
+    bool tied;       /* output.weight is absent: the head is token_embd */
     struct model_layer *layer;
 };
 
+/* clang-format off */
 enum tensor_id { /* tensors.def: what a tensor is to the graph */
 #define TENSOR(id, scope, name, need, kind, rows, cols, init) W_##id,
 #define FUSED(...)
@@ -48,18 +51,21 @@ enum tensor_id { /* tensors.def: what a tensor is to the graph */
 #undef FUSED
     W_N
 };
+/* clang-format on */
 
 /* A bound tensor, or a part of a fused one. */
 struct model_weight {
     enum tensor_id id;
-    int layer;                  /* -1: the model's own */
+    int layer; /* -1: the model's own */
     struct weight_slice slice;
     enum quant_type type;
-    int32_t n_row, n_col;       /* of one matrix */
-    const char *name;           /* the tensor's, with [rows] if it is a part */
+    int32_t n_row, n_col; /* of one matrix */
+    const char *name;     /* the tensor's, with [rows] if it is a part */
 };
 
-struct model_skip { const char *name, *reason; };  /* a tensor or key left out, and why */
+struct model_skip { /* a tensor or key left out, and why */
+    const char *name, *reason;
+};
 
 struct model {
     sinter_host *host;
@@ -68,13 +74,13 @@ struct model {
     struct model_plan plan;
     int n_weight;
     struct model_weight *weight;
-    int *weight_of;             /* [1 + n_layer][W_N]: index in weight[] or -1; row 0: its own */
-    int *bound;                 /* per tensor of the file: 1 = a graph reads it, 0 = skipped */
-    int n_skip;                 /* what was left out, with reasons from skip.def or an override */
+    int *weight_of; /* [1 + n_layer][W_N]: index in weight[] or -1; row 0: its own */
+    int *bound;     /* per tensor of the file: 1 = a graph reads it, 0 = skipped */
+    int n_skip;     /* what was left out, with reasons from skip.def or an override */
     struct model_skip *skip;
-    int n_override;             /* how many of them a --skip option left out */
-    uint64_t hash[2];           /* identifies the model for saved states: metadata that shapes the
-                                   graph, tensor names, types, sizes, first bytes */
+    int n_override;   /* how many of them a --skip option left out */
+    uint64_t hash[2]; /* identifies the model for saved states: metadata that shapes the
+                         graph, tensor names, types, sizes, first bytes */
 };
 
 CHECKED sinter_status model_open(sinter_host *host, const char *path, struct model **out,
@@ -84,9 +90,9 @@ void model_close(struct model *m);
 const struct model_weight *model_weight(const struct model *m, int layer, enum tensor_id id);
 
 struct model_variant {
-    int n_ctx;                  /* rows a sequence may have; a window never needs more */
-    bool argmax;                /* with an ARGMAX behind the logits (PORT_ARGMAX) */
-    int tap;                    /* > 0: PORT_HIDDEN is the residual stream after so many layers */
+    int n_ctx;   /* rows a sequence may have; a window never needs more */
+    bool argmax; /* with an ARGMAX behind the logits (PORT_ARGMAX) */
+    int tap;     /* > 0: PORT_HIDDEN is the residual stream after so many layers */
 };
 /* The trunk: ports IDS, POS, OUT_ROWS in; LOGITS, ARGMAX, HIDDEN out. Weight and slot numbering
  * depend on the model alone, so graphs of one model share weights and state. */

@@ -15,7 +15,7 @@ enum quant_type {
 enum quant_flag { QUANT_ENCODE = 1, QUANT_INT8_X = 2, QUANT_FLOAT = 4, QUANT_MIN = 8 };
 
 struct quant_row {
-    const char *name;  /* "Q4_K" */
+    const char *name; /* "Q4_K" */
     uint32_t gguf_id;
     int block_elems, block_bytes;
     unsigned flags;

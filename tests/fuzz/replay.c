@@ -25,7 +25,7 @@ static void feed(const uint8_t *data, size_t bytes)
 
 static void feed_damaged(uint8_t *data, size_t bytes)
 {
-    static const uint8_t hurt[] = { 0x00, 0xFF, 0x7F, 0x80, 0x01, 0xFE };
+    static const uint8_t hurt[] = {0x00, 0xFF, 0x7F, 0x80, 0x01, 0xFE};
     uint64_t seed = 88172645463325252u + bytes;
     feed(data, bytes);
     for (size_t i = 0; i < 256 && i < bytes; i++)
