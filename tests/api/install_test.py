@@ -25,7 +25,7 @@ def main():
     folder = os.path.dirname(glob.glob(os.path.join(PREFIX, "**", "sinter.pc"), recursive=True)[0])
     library = os.path.dirname(folder)
     env = {**os.environ, "PKG_CONFIG_PATH": folder}
-    asked = ["pkg-config", f"--define-variable=prefix={PREFIX}", "--cflags", "--libs"]
+    asked = ["pkg-config", "--cflags", "--libs"]  # the prefix is not the one at configuration
     shared = out(*asked, "sinter", env=env).split()
     static = out(*asked, "--static", "sinter", env=env).split()
     at = static.index("-lsinter")
