@@ -9,6 +9,11 @@ sinter_status options_copy(void *dst, size_t bytes, const void *src, sinter_erro
     if (!src)
         return SINTER_OK;
     memcpy(&size, src, sizeof size);
+    if (size && size < sizeof size)
+        return FAIL(err, USAGE,
+                    "an option struct of %zu bytes is shorter than its first member; set that to "
+                    "sizeof the struct",
+                    size);
     if (size > bytes)
         return FAIL(err, USAGE,
                     "an option struct of %zu bytes, this library knows %zu: it was built with a "
@@ -23,5 +28,6 @@ void result_copy(void *dst, const void *src, size_t bytes)
     size_t size = 0;
     memcpy(&size, dst, sizeof size);
     size = size && size < bytes ? size : bytes;
-    memcpy((char *)dst + sizeof size, (const char *)src + sizeof size, size - sizeof size);
+    if (size > sizeof size)
+        memcpy((char *)dst + sizeof size, (const char *)src + sizeof size, size - sizeof size);
 }

@@ -286,6 +286,8 @@ static void test_refusals(void **state)
     REFUSED(sinter_generate(s, text, 1, &o, NULL, err), USAGE, "n_max is -1");
     o = (sinter_generate_options){.n_stop = -1};
     REFUSED(sinter_generate(s, text, 1, &o, NULL, err), USAGE, "n_stop is -1");
+    o = (sinter_generate_options){.size = sizeof o.size - 1};
+    REFUSED(sinter_generate(s, text, 1, &o, NULL, err), USAGE, "shorter than its first member");
     sinter_session_close(s);
 }
 
@@ -309,6 +311,10 @@ static void test_short_results(void **state)
     assert_int_equal(x.r.n_cached, 0x55555555);
     assert_int_equal(x.info.n_vocab, rig.n_vocab);
     assert_int_equal(x.info.n_layer, 0x55555555);
+    x.info.size = 1; /* holds not even its size */
+    x.info.n_vocab = -5;
+    sinter_model_describe(rig.model, &x.info);
+    assert_int_equal(x.info.n_vocab, -5);
     sinter_session_close(s);
 }
 
