@@ -369,7 +369,8 @@ SINTER_CALL sinter_fusion_check(sinter_host *host, const sinter_fusion_check_opt
 
 /* Runs the model fused, unfused and on ref, and names the first layer that departs. exact: the same
  * bits whatever threads, chunks and company: one line and hash per setting, `same bits: 16/16`.
- * SINTER_E_NUMERIC if something departs. The options' n_ctx: compare no more tokens than that. */
+ * SINTER_E_NUMERIC if something departs. The options' n_ctx: compare no more tokens than that;
+ * their cache types count with exact only: else all are f32, so that only kernels differ. */
 SINTER_CALL sinter_verify(sinter_model *model, const sinter_engine_options *options, bool exact,
                           sinter_write_fn write, void *ctx, sinter_error *err);
 

@@ -116,6 +116,20 @@ def usage_cases(model):
          work("no.gguf")), USAGE, "--kind goes with --arch")
     case("a type beside a small name", run("dummy", "llama-mixed", "--type", "q8_0", "-o",
          work("no.gguf")), USAGE, "--type goes with --like")
+    case("json of a dummy", run("dummy", "llama-f32", "--json", "-o", work("no.gguf")), USAGE,
+         "--json goes with --list")
+    case("kernels as csv", run("bench", "--kernels", "-o", "csv"), USAGE, "-o csv: kernels")
+    case("a record of a list", run("fusion", "check", "--list", "--record"), USAGE,
+         "--record has no meaning beside --list")
+    case("answer and prompt profiled", run("profile", model, "-p", "4", "-n", "4"), USAGE,
+         "--n-gen has no meaning beside --n-prompt")
+    case("bos around ids", run("logits", model, "--ids", "1", "--no-bos"), USAGE,
+         "--no-bos has no meaning beside --ids")
+    case("two outputs", run("logits", model, "--ids", "1", "--json", "-o", work("no.npy")), USAGE,
+         "--json has no meaning beside --output")
+    for flag in ("-ctk", "-ctv"):
+        case(f"{flag} that is not compared", run("verify", model, flag, "f16"), USAGE,
+             "go with --exact")
     case("bad list", run("bench", "-m", model, "-p", "1,,2"), USAGE, "not a whole number")
     case("value to a switch", run("run", model, "--raw=1", "x"), USAGE, "takes no value")
     case("library range", run("plan", model, "--threads", "9999"), USAGE, "out of range")

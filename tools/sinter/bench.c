@@ -382,6 +382,8 @@ static sinter_status run(struct tool *t)
         static const char *const used[] = {"threads", "output", "json", NULL};
         TRY(no_more_args(t));
         TRY(opt_only_with(t, "kernels", used));
+        if (b.a->format[0] == 'c')
+            return FAIL(t, USAGE, "-o csv: kernels are printed as text or as JSON (-o json) only");
         return sinter_kernels_bench(t->host, b.a->json || b.a->format[0] == 'j', out_write, t,
                                     &t->err);
     }

@@ -94,6 +94,8 @@ static sinter_status run(struct tool *t)
         return FAIL(t, USAGE, "give the file to write: -o FILE");
     if (!strcmp(a->out, "-"))
         return FAIL(t, USAGE, "-o -: a model is not written to standard output; name a file");
+    if (a->json)
+        return FAIL(t, USAGE, "--json goes with --list; a model is written to its file only");
     if (a->kind && !a->arch)
         return FAIL(t, USAGE, "--kind goes with --arch; NAME and --like say the kind themselves");
     if (t->n_arg)

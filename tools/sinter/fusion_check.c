@@ -179,6 +179,8 @@ sinter_status fusion_check(struct tool *t)
     if (a->json)
         return FAIL(t, USAGE, "fusion check has no --json: it prints a line per finding and N/N");
     if (a->list) {
+        static const char *const used[] = {NULL};
+        TRY(opt_only_with(t, "list", used));
         print_models(t);
         return SINTER_OK;
     }

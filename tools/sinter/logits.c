@@ -79,6 +79,8 @@ static sinter_status find_ids(struct job *j)
     if (a->ids && (a->prompt || a->file))
         return FAIL(t, USAGE, "both --ids and a text are given; give one");
     if (a->ids)
+        TRY(opt_not_with(t, "ids", "no-bos"));
+    if (a->ids)
         return parse_ids(j, a->ids);
     status = prompt_text(t, a->prompt, a->file, &text, &given);
     if (status == SINTER_OK && !given)
@@ -218,6 +220,8 @@ static sinter_status run(struct tool *t)
     sinter_status status;
     TRY_OUT(model_path(t, a->model, &j.path));
     TRY_OUT(no_more_args(t));
+    if (a->out)
+        TRY_OUT(opt_not_with(t, "output", "json"));
     TRY_OUT(open_model(t, j.path, false, &j.model));
     sinter_model_describe(j.model, &j.info);
     TRY_OUT(find_ids(&j));

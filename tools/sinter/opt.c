@@ -309,16 +309,30 @@ static sinter_status one_flag(struct tool *t, const char *flag, const char *next
     return set(t, o, name, value);
 }
 
-sinter_status opt_only_with(struct tool *t, const char *mode, const char *const *used)
+bool opt_given(const struct tool *t, const char *name)
 {
     const struct opt *all = t->row->verb->opt;
-    for (int i = 0; all[i].name; i++) {
-        bool uses = !(t->given >> i & 1) || !strcmp(all[i].name, mode);
+    for (int i = 0; all[i].name; i++)
+        if (!strcmp(all[i].name, name))
+            return t->given >> i & 1;
+    return false;
+}
+
+sinter_status opt_not_with(struct tool *t, const char *mode, const char *name)
+{
+    if (opt_given(t, name))
+        return FAIL(t, USAGE, "--%s has no meaning beside --%s; leave one of them out", name, mode);
+    return SINTER_OK;
+}
+
+sinter_status opt_only_with(struct tool *t, const char *mode, const char *const *used)
+{
+    for (const struct opt *o = t->row->verb->opt; o->name; o++) {
+        bool uses = !strcmp(o->name, mode);
         for (int u = 0; !uses && used[u]; u++)
-            uses = !strcmp(all[i].name, used[u]);
+            uses = !strcmp(o->name, used[u]);
         if (!uses)
-            return FAIL(t, USAGE, "--%s has no meaning beside --%s; leave one of them out",
-                        all[i].name, mode);
+            TRY(opt_not_with(t, mode, o->name));
     }
     return SINTER_OK;
 }

@@ -97,6 +97,8 @@ static sinter_status run(struct tool *t)
     TRY_OUT(no_more_args(t));
     if (!a->n && !a->p)
         return FAIL(t, USAGE, "nothing to profile: give -n or -p");
+    if (a->n && a->p)
+        TRY(opt_not_with(t, "n-prompt", "n-gen"));
     TRY_OUT(open_model(t, path, false, &model));
     sinter_model_describe(model, &j.info);
     TRY_OUT(open_engine(t, model, &o, &j.engine));

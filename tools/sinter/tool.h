@@ -133,6 +133,10 @@ const struct verb_row *verb_find(struct tool *t, const char *name); /* NULL: t->
 
 /* Reads argv[0..n) into the verb's arguments and t. Unknown: USAGE with the nearest name. */
 CHECKED sinter_status opt_parse(struct tool *t, int n, char **argv);
+/* Was the verb's option --name given? */
+bool opt_given(const struct tool *t, const char *name);
+/* Refuses --name, if it was given, beside --mode. */
+CHECKED sinter_status opt_not_with(struct tool *t, const char *mode, const char *name);
 /* Refuses an option of the verb that was given beside --mode, which uses only those of `used`
  * (names, NULL ends). */
 CHECKED sinter_status opt_only_with(struct tool *t, const char *mode, const char *const *used);

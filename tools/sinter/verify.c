@@ -9,7 +9,7 @@ struct verify_args {
 static const struct opt opts[] = {
     OPT_MODEL(struct verify_args),
     {"exact", NULL, OPT_FLAG, AT(exact), NULL, NULL, 0, 0,
-     "same bits whatever threads, chunks and company (takes two threads)"},
+     "same bits whatever threads, chunks and company (takes two threads; -ctk, -ctv)"},
     OPT_THREADS,
     OPT_CACHE_TYPES(struct verify_args),
     OPT_END};
@@ -23,6 +23,10 @@ static sinter_status run(struct tool *t)
     const char *path;
     TRY(model_path(t, a->model, &path));
     TRY(no_more_args(t));
+    if (!a->exact && (opt_given(t, "cache-type-k") || opt_given(t, "cache-type-v")))
+        return FAIL(t, USAGE,
+                    "cache types (-ctk, -ctv) go with --exact; without it all caches are f32, so "
+                    "that only kernels differ");
     TRY(open_model(t, path, false, &model));
     sinter_status status = sinter_verify(model, &o, a->exact, out_write, t, &t->err);
     sinter_model_close(model);
