@@ -455,6 +455,17 @@ def logits_cases(model):
     results.append(done.returncode == 0 and npy(done.stdout) == base)
     case("best", run("logits", model, "--ids", "1,2,3,4,5", "--json"),
          out=lambda s: abs(json.loads(s)[0]["logit"] - max(base[2][-base[1]:])) < 1e-6)
+    with open(model, "rb") as f:
+        data = bytearray(f.read())
+    at = json.loads(run("inspect", model, "--json").stdout)["file"]["data_offset"]
+    struct.pack_into("<f", data, at, float("nan"))  # the logit of token 0
+    bad, path = work("nan.gguf", data), work("nan.npy")
+    for args in ((), ("--json",), ("-o", path)):
+        case(f"logits not a number {args}", run("logits", bad, "--ids", "1,2", "-q", *args), 1,
+             "a logit of tokens 0..1 is not a number", out="^$")
+    with open(path, "rb") as f:  # all of it is there to be looked at
+        rows, n, value = npy(f.read())
+    results.append(rows == 2 and value[0] != value[0] and value[1:n] == value[1:n])
 
 
 def good_cases(model):

@@ -2,6 +2,7 @@
 #include "tool.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,7 +41,8 @@ struct job {
     size_t n_id;
     bool own_ids; /* from --ids, not from the library */
     FILE *file;
-    float *last; /* [n_vocab] */
+    float *last;       /* [n_vocab] */
+    size_t bad0, bad1; /* tokens of the first step with a logit that is no number; 0, 0: none */
 };
 
 static sinter_status parse_ids(struct job *j, const char *text)
@@ -138,8 +140,10 @@ static sinter_status run_steps(struct job *j, int32_t chunk)
         status = sinter_engine_step(j->engine, &item, 1, &t->err);
         if (status != SINTER_OK)
             break;
-        if (item.status != SINTER_OK)
-            note(t, "a logit of tokens %zu..%zu is not a number", at, at + n - 1);
+        if (item.status != SINTER_OK && !j->bad1) {
+            j->bad0 = at;
+            j->bad1 = at + n;
+        }
         if (a->out && !put(j, item.logits, (size_t)item.n_out * n_vocab * sizeof *item.logits))
             status = FAIL(t, IO, "%s: cannot be written: %s", a->out, strerror(errno));
         memcpy(j->last, item.logits + (size_t)(item.n_out - 1) * n_vocab,
@@ -157,22 +161,23 @@ static sinter_status print_best(struct job *j)
     struct tool *t = j->t;
     const struct logits_args *a = t->args;
     for (int k = 0; k < 10 && k < j->info.n_vocab; k++) {
-        int32_t best = 0;
-        for (int32_t i = 1; i < j->info.n_vocab; i++)
-            if (j->last[i] > j->last[best])
+        int32_t best = -1;
+        for (int32_t i = 0; i < j->info.n_vocab; i++)
+            if (!isnan(j->last[i]) && (best < 0 || j->last[i] > j->last[best]))
                 best = i;
-        char *text;
+        char *text, value[32] = "null"; /* JSON has no infinity */
         size_t n;
         TRY(sinter_detokenize(j->model, &best, 1, SINTER_TEXT_SPECIAL, &text, &n, &t->err));
+        if (isfinite(j->last[best]))
+            snprintf(value, sizeof value, "%.9g", (double)j->last[best]);
         if (a->json)
-            out_printf(t, "%s{\"id\":%d,\"logit\":%.9g,\"text\":", k ? ",\n " : "[", best,
-                       (double)j->last[best]);
+            out_printf(t, "%s{\"id\":%d,\"logit\":%s,\"text\":", k ? ",\n " : "[", best, value);
         else
             out_printf(t, "%8d %12.6f  ", best, (double)j->last[best]);
         out_json(t, text, n);
         out_printf(t, a->json ? "}" : "\n");
         sinter_free(t->host, text);
-        j->last[best] = -__builtin_inff();
+        j->last[best] = NAN; /* listed */
     }
     if (a->json)
         out_printf(t, "]\n");
@@ -210,7 +215,7 @@ static sinter_status work(struct job *j)
     if (a->out && !put_npy_head(j))
         return FAIL(t, IO, "%s: cannot be written: %s", a->out, strerror(errno));
     TRY(run_steps(j, chunk));
-    return a->out ? SINTER_OK : print_best(j);
+    return a->out || j->bad1 ? SINTER_OK : print_best(j);
 }
 
 static sinter_status run(struct tool *t)
@@ -229,6 +234,9 @@ static sinter_status run(struct tool *t)
 out:
     if (j.file)
         status = close_file(t, j.file, a->out, status);
+    if (status == SINTER_OK && j.bad1)
+        status = FAIL(t, NUMERIC, "a logit of tokens %zu..%zu is not a number; run `sinter verify`",
+                      j.bad0, j.bad1 - 1);
     free(j.last);
     if (j.own_ids)
         free(j.id);
