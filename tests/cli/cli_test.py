@@ -490,6 +490,8 @@ def good_cases(model):
     case("profile", run("profile", model, "-n", "4"), out="MATMUL")
     case("profile json", run("profile", model, "-p", "20", "--json"),
          out=lambda s: sum(r["calls"] for r in json.loads(s)) > 0)
+    case("a large step", run("profile", model, "-p", "600", "-ub", "600", "--json"),
+         out=lambda s: [r["calls"] for r in json.loads(s) if r["label"] == "EMBED"] == [1])
     bench = ("bench", "-m", model, "-p", "8,16", "-n", "4", "-d", "0,32", "-r", "2", "-o")
     case("bench md", run(*bench, "md"), out=r"pp8 .*pp16 .*tg4 .*pp8 @ d32.*tg4 @ d32")
     hostile = patched("r.gguf", (b"dummy llama f32", b"\x1b[3m\n|\xc3\"x\xffyz123"))

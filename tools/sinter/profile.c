@@ -1,6 +1,7 @@
 /* sinter profile: time per row of the fusion table, sorted. The first tokens are not counted. */
 #include "tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { N_SKIP = 4 }; /* tokens run before counting: plans, pages and caches are warm then */
@@ -30,6 +31,7 @@ struct job {
     sinter_engine *engine;
     sinter_session *session;
     sinter_model_info info;
+    int32_t *ids; /* of one step */
 };
 
 static bool swallow(void *ctx, const char *text, size_t bytes)
@@ -43,14 +45,12 @@ static bool swallow(void *ctx, const char *text, size_t bytes)
 /* n tokens in steps of at most `chunk`. */
 static sinter_status feed(struct job *j, int64_t n, int64_t chunk)
 {
-    int32_t ids[512];
-    chunk = chunk > 512 ? 512 : chunk;
     for (int64_t done = 0; done < n;) {
         int64_t take = n - done < chunk ? n - done : chunk;
-        sinter_item item = {.session = j->session, .ids = ids, .n_id = (int32_t)take};
+        sinter_item item = {.session = j->session, .ids = j->ids, .n_id = (int32_t)take};
         item.want = done + take == n || chunk == 1 ? SINTER_WANT_LAST : SINTER_WANT_NONE;
         for (int64_t i = 0; i < take; i++)
-            ids[i] = (int32_t)((done + i) * 7919 % j->info.n_vocab);
+            j->ids[i] = (int32_t)((done + i) * 7919 % j->info.n_vocab);
         TRY(sinter_engine_step(j->engine, &item, 1, &j->t->err));
         done += take;
     }
@@ -103,8 +103,12 @@ static sinter_status run(struct tool *t)
     sinter_model_describe(model, &j.info);
     TRY_OUT(open_engine(t, model, &o, &j.engine));
     TRY_OUT(sinter_session_create(j.engine, &j.session, &t->err));
+    j.ids = calloc((size_t)a->chunk, sizeof *j.ids);
+    if (!j.ids)
+        TRY_OUT(FAIL(t, MEMORY, "out of memory"));
     status = measure(&j);
 out:
+    free(j.ids);
     sinter_session_close(j.session);
     sinter_engine_free(j.engine);
     sinter_model_close(model);
