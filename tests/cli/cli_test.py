@@ -132,6 +132,9 @@ def usage_cases(model):
              "go with --exact")
     case("bad list", run("bench", "-m", model, "-p", "1,,2"), USAGE, "not a whole number")
     case("value to a switch", run("run", model, "--raw=1", "x"), USAGE, "takes no value")
+    for flag in ("--help", "-v", "--quiet"):
+        case(f"value to {flag}", run("run", model, f"{flag}=1", "x"), USAGE,
+             f"{flag} takes no value")
     case("library range", run("plan", model, "--threads", "9999"), USAGE, "out of range")
     case("too many", run("inspect", model, "more"), USAGE, "one argument too many")
     case("no model", run("inspect"), USAGE, "path of a .gguf file")

@@ -190,16 +190,21 @@ static const struct opt *find_opt(const struct tool *t, const char *flag, size_t
     return NULL;
 }
 
-/* -h, -v, … of every verb. */
-static bool common(struct tool *t, const char *flag)
+static bool is_flag(const char *flag, size_t n, const char *name)
 {
-    if (!strcmp(flag, "-h")) {
+    return strlen(name) == n && !memcmp(flag, name, n);
+}
+
+/* -h, -v, … of every verb. */
+static bool common(struct tool *t, const char *flag, size_t n)
+{
+    if (is_flag(flag, n, "-h")) {
         t->help = true;
-    } else if (!strcmp(flag, "--help") || !strcmp(flag, "--help-all")) {
+    } else if (is_flag(flag, n, "--help") || is_flag(flag, n, "--help-all")) {
         t->help = t->help_all = true;
-    } else if (!strcmp(flag, "-v") || !strcmp(flag, "--verbose")) {
+    } else if (is_flag(flag, n, "-v") || is_flag(flag, n, "--verbose")) {
         t->verbose = t->verbose < 0 ? 1 : t->verbose + 1;
-    } else if (!strcmp(flag, "-q") || !strcmp(flag, "--quiet")) {
+    } else if (is_flag(flag, n, "-q") || is_flag(flag, n, "--quiet")) {
         t->verbose = -1;
     } else {
         return false;
@@ -289,14 +294,15 @@ static sinter_status one_flag(struct tool *t, const char *flag, const char *next
     size_t n = value ? (size_t)(value - flag) : strlen(flag);
     const struct opt *o = find_opt(t, flag, n);
     value += value != NULL;
-    if (!o && common(t, flag))
-        return no_value(t, flag, n, next);
-    if (!o)
+    const bool is_common = !o && common(t, flag, n);
+    if (!o && !is_common)
         return host_flag(t, flag, n, value, next, took_next);
-    if (o->type == OPT_FLAG && value)
+    if ((is_common || o->type == OPT_FLAG) && value)
         return FAIL(t, USAGE, "%.*s takes no value", (int)n, flag);
-    if (o->type == OPT_FLAG)
+    if (is_common || o->type == OPT_FLAG)
         TRY(no_value(t, flag, n, next));
+    if (is_common)
+        return SINTER_OK;
     if (o->type != OPT_FLAG && !value) {
         if (!next)
             return FAIL(t, USAGE, "%s needs a value (%s)", flag, o->value);
