@@ -302,6 +302,8 @@ def file_cases(model):
     case("endless text", run("tokenize", model, "-f", "/dev/zero"), DATA, "more than 256 MiB")
     case("hostile name", run("inspect", work("a\nsinter: b\x1b[31m.gguf")), NOT_FOUND,
          r"^sinter: [^\n\x1b]*a sinter: b\?\[31m[^\n\x1b]*\n$")
+    case("hostile name beyond ASCII", run("inspect", work("b\x9b31mé.gguf")), NOT_FOUND,
+         r"b\?31mé\.gguf: no such")
     case("hostile key", run("inspect", patched("n.gguf", (b"general.name", b"zzz\n\x1b[3mabcd"))),
          0, r"zzz \?\[3mabcd")
     case("hostile keys", run("inspect", work("n.gguf"), "--strict"), 78,
@@ -502,6 +504,9 @@ def good_cases(model):
     for form in ("md", "csv"):
         case(f"hostile name in {form}", run("bench", "-m", hostile, "-p", "2", "-n", "0", "-r", "1",
              "-o", form), out=shown)
+    odd = patched("odd\x9b\x7f.gguf")
+    case("hostile path in JSON", run("bench", "-m", odd, "-p", "2", "-n", "0", "-r", "1", "-o",
+         "json"), out=lambda s: json.loads(s)[0]["model_filename"] == odd and r"odd\u009b\u007f" in s)
     case("bench csv", run(*bench, "csv"), out=lambda s: len(s.splitlines()) == 7)
     case("bench json", run(*bench, "json"), out=lambda s: [
         (r["n_prompt"], r["n_gen"], r["n_depth"]) for r in json.loads(s)] == [

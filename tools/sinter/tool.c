@@ -142,16 +142,27 @@ size_t utf8_bad(const char *v, size_t n)
     return at;
 }
 
+/* Is the sequence v[0..length) a control character? Terminals obey U+0080 to U+009F too. */
+static bool is_control(const unsigned char *v, size_t length)
+{
+    return length == 1 ? v[0] < 0x20 || v[0] == 0x7f : length == 2 && v[0] == 0xc2 && v[1] < 0xa0;
+}
+
 void clean_line(char *text)
 {
+    char *to = text;
     for (size_t i = 0, n = strlen(text), length; i < n; i += length) {
-        unsigned char c = (unsigned char)text[i];
-        length = utf8_length((const unsigned char *)text + i, n - i);
-        if (!length || c < 0x20 || c == 0x7f) {
-            text[i] = c == '\n' || c == '\t' ? ' ' : '?';
-            length = 1;
+        const unsigned char *at = (const unsigned char *)text + i;
+        length = utf8_length(at, n - i);
+        if (!length || is_control(at, length)) {
+            *to++ = *at == '\n' || *at == '\t' ? ' ' : '?';
+            length = length ? length : 1;
+        } else {
+            memmove(to, at, length);
+            to += length;
         }
     }
+    *to = 0;
 }
 
 void text_json(struct text *b, const char *v, size_t n)
@@ -166,8 +177,8 @@ void text_json(struct text *b, const char *v, size_t n)
             text_puts(b, escape);
         } else if (c == '\n' || c == '\t') {
             text_puts(b, c == '\n' ? "\\n" : "\\t");
-        } else if (c < 0x20 || c == 0x7f) {
-            snprintf(escape, sizeof escape, "\\u%04x", c);
+        } else if (length && is_control((const unsigned char *)v + i, length)) {
+            snprintf(escape, sizeof escape, "\\u%04x", length == 1 ? c : (unsigned char)v[i + 1]);
             text_puts(b, escape);
         } else if (length) {
             text_add(b, v + i, length);
