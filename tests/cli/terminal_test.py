@@ -44,7 +44,7 @@ class Terminal:
         return None
 
     def send(self, text):
-        os.write(self.fd, text.encode())
+        os.write(self.fd, text if isinstance(text, bytes) else text.encode())
 
     def end(self):
         self.wait(r"\0")  # comes never: reads to the end
@@ -90,6 +90,18 @@ def conversation():
     t.send("/exit\n")
     check("summary", t.wait(r"graphs 1 plans \d+ allocs/token 0 "), t)
     check("exit", t.end() == 0, t)
+
+
+def broken():
+    """Sequences of UTF-8 that break off: one '?', and the byte behind them counts."""
+    t = Terminal("run", MODEL, "-n", "2", "--temp", "0")
+    t.wait(">>> ")
+    for sent, shown in ((b"caf\xe9\n", "caf?"), (b"\xe9a\xe2\x82b\n", "?a?b"),
+                        (b"\xff\xf0\x9f\xc3\xa9.\n", "??é.")):
+        t.send(sent)
+        check(f"broken {sent}", t.wait(re.escape(shown) + r"\r\n.*>>> "), t)
+    t.send("\x04")
+    check("end", t.end() == 0, t)
 
 
 def interrupts():
@@ -139,6 +151,7 @@ def main():
     os.makedirs(WORK)
     assert os.spawnv(os.P_WAIT, PROGRAM, [PROGRAM, "dummy", "llama-f32", "-o", MODEL]) == 0
     conversation()
+    broken()
     interrupts()
     unfinished()
     print(f"terminal: {sum(results)}/{len(results)}")

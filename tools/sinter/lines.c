@@ -19,6 +19,7 @@ struct lines {
     EditLine *edit;
     History *history;
     char path[512]; /* of the history; "": none */
+    char held;      /* a byte that was read and belongs to the next character; 0: none */
 #endif
     const char *prompt;
     char *line; /* getline's */
@@ -33,23 +34,39 @@ static char *prompt_of(EditLine *edit)
     return (char *)(uintptr_t)((struct lines *)data)->prompt;
 }
 
-/* Reads one character; Ctrl-C gives up the line (libedit's own function would try again). */
+/* 1, 0 at the end, or -1; Ctrl-C gives up the line (libedit's own function would try again). */
+static int read_byte(struct lines *l, char *byte)
+{
+    ssize_t n;
+    *byte = l->held;
+    l->held = 0;
+    if (*byte)
+        return 1;
+    do {
+        if (!interrupt_wait(STDIN_FILENO))
+            return -1;
+        n = read(STDIN_FILENO, byte, 1);
+    } while (n < 0 && errno == EINTR);
+    return (int)n;
+}
+
+/* Reads one character. A sequence that breaks off is one '?', and the byte behind it a new start:
+ * it may be the end of the line. */
 static int read_char(EditLine *edit, wchar_t *out)
 {
     mbstate_t state = {0};
-    (void)edit;
-    for (;;) {
+    void *data;
+    el_get(edit, EL_CLIENTDATA, &data);
+    for (bool inside = false;; inside = true) {
+        struct lines *l = data;
         char byte;
-        if (!interrupt_wait(STDIN_FILENO))
-            return -1;
-        ssize_t n = read(STDIN_FILENO, &byte, 1);
-        if (n < 0 && errno == EINTR)
-            continue;
+        int n = read_byte(l, &byte);
         if (n <= 0)
-            return n < 0 ? -1 : 0;
+            return n;
         size_t length = mbrtowc(out, &byte, 1, &state);
         if (length == (size_t)-1) {
             *out = L'?';
+            l->held = inside ? byte : 0;
             return 1;
         }
         if (length != (size_t)-2)
@@ -108,6 +125,7 @@ bool lines_read(struct lines *l, const char *prompt, struct text *line, bool *in
 {
     int n = 0;
     l->prompt = prompt;
+    l->held = 0;
     el_set(l->edit, EL_PREP_TERM, 1); /* before the prompt shows: keys are ours from then on */
     const char *got = el_gets(l->edit, &n);
     line->n = 0;
