@@ -251,7 +251,7 @@ static sinter_status subscript(struct jparser *p, struct jnode **node)
         return jparse_fail(p, SINTER_E_UNSUPPORTED, cur(p)->at,
                            "several subscripts in one pair of brackets are not supported");
     TRY(jparse_expect_op(p, "]"));
-    if (index->kind == N_SLICE) {
+    if (index->kind == N_SLICE && !index->a) { /* bare: s[i:j] as an index is a value */
         n = index;
         n->at = at;
     } else {
