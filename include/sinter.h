@@ -368,9 +368,8 @@ SINTER_CALL sinter_fusion_check(sinter_host *host, const sinter_fusion_check_opt
                                 sinter_write_fn write, void *ctx, sinter_error *err);
 
 /* Runs the model fused, unfused and on ref, and names the first layer that departs. exact: the same
- * bits whatever threads, chunks and company: one line and hash per setting, `same bits: 16/16`.
- * SINTER_E_NUMERIC if something departs. The options' n_ctx: compare no more tokens than that;
- * their cache types count with exact only: else all are f32, so that only kernels differ. */
+ * bits whatever threads, chunks and company: a hash per setting, `same bits: 16/16`; without
+ * it all caches are f32. SINTER_E_NUMERIC if something departs. n_ctx: so many tokens at most. */
 SINTER_CALL sinter_verify(sinter_model *model, const sinter_engine_options *options, bool exact,
                           sinter_write_fn write, void *ctx, sinter_error *err);
 

@@ -506,7 +506,8 @@ def good_cases(model):
              "-o", form), out=shown)
     odd = patched("odd\x9b\x7f.gguf")
     case("hostile path in JSON", run("bench", "-m", odd, "-p", "2", "-n", "0", "-r", "1", "-o",
-         "json"), out=lambda s: json.loads(s)[0]["model_filename"] == odd and r"odd\u009b\u007f" in s)
+         "json"), out=lambda s: json.loads(s)[0]["model_filename"] == odd and
+         r"odd\u009b\u007f" in s)
     case("bench csv", run(*bench, "csv"), out=lambda s: len(s.splitlines()) == 7)
     case("bench json", run(*bench, "json"), out=lambda s: [
         (r["n_prompt"], r["n_gen"], r["n_depth"]) for r in json.loads(s)] == [
