@@ -343,7 +343,7 @@ static inline void adv_experts(struct adv *a)
     if (adv_shape(a, x).mult != 1)
         return;
     int logits = adv_op(a, OP_MATMUL, (union attr){.MATMUL = {1}}, x,
-                        adv_weight(a, QUANT_F32, N_EXPERT, adv_len(a, x), 1), -1);
+                        adv_weight(a, adv_type(a, adv_len(a, x)), N_EXPERT, adv_len(a, x), 1), -1);
     int ids = adv_op(a, OP_TOPK, (union attr){.TOPK = {k, adv_pick(a, 2)}}, logits, -1, -1);
     int weight = graph_out(a->g, ids, 1);
     int w = adv_weight(a, adv_type(a, adv_len(a, x)), 64, adv_len(a, x), N_EXPERT);
