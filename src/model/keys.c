@@ -217,11 +217,20 @@ static sinter_status check_unused(struct model *m, const struct key_row *row,
     return model_skip_add(m, kv->key, "at the value that changes nothing", false, err);
 }
 
+/* What is used before the other keys are looked at cannot be left out any more. */
+static bool read_before(const char *key)
+{
+    return !strcmp(key, "general.architecture") || !strcmp(key, "general.alignment");
+}
+
 static sinter_status check_key(struct model *m, struct keys *k, const struct gguf_kv *kv,
                                sinter_error *err)
 {
     size_t prefix = strlen(m->plan.arch->name);
     const char *why = skip_key_reason(kv->key);
+    if (skipped(m, kv->key) && read_before(kv->key))
+        return FAIL(err, USAGE, "--skip-key %s: without it %s cannot be understood; do not name it",
+                    kv->key, m->gguf->path);
     if (skipped(m, kv->key))
         return model_skip_add(m, kv->key, "left out by --skip-key", true, err);
     if (strncmp(kv->key, m->plan.arch->name, prefix) != 0 || kv->key[prefix] != '.') {

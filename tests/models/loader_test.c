@@ -31,6 +31,7 @@ enum {
     OK = 1u << SINTER_OK,
     DATA = 1u << SINTER_E_DATA,
     NOT_FOUND = 1u << SINTER_E_NOT_FOUND,
+    USAGE = 1u << SINTER_E_USAGE,
     UNSUPPORTED = 1u << SINTER_E_UNSUPPORTED,
     STRICT = 1u << SINTER_E_STRICT
 };
@@ -235,6 +236,9 @@ static void add_unknown(void)
     assemble(base.kv, base.n_kv, base.tensor, base.n_tensor);
     set(host, "skip-key", "no.such.key,general.name");
     expect("an override that names nothing", "no.such.key", host, OK, 1, NULL);
+    set(host, "skip-key", "general.name,general.architecture");
+    expect("an override of what is read first", "architecture", host, USAGE, 0,
+           "--skip-key general.architecture: without it");
     set(host, "skip-key", "");
 }
 
