@@ -369,7 +369,12 @@ static sinter_status exec_filter_block(struct jinja *j, const struct jnode *n)
 {
     struct jv text;
     TRY(filtered(j, n, &text));
-    return j->flow == FLOW_NONE ? jv_print(j, text, j->out) : SINTER_OK;
+    if (j->flow != FLOW_NONE)
+        return SINTER_OK;
+    if (text.kind != JV_STR)
+        return JFAIL(j, DATA, "a filter block gives a value of type '%s', not a string",
+                     jv_type(text));
+    return jv_print(j, text, j->out);
 }
 
 static sinter_status exec_with(struct jinja *j, const struct jnode *n)

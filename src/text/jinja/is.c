@@ -193,12 +193,14 @@ static JFN(is_sameas)
 
 static JFN(is_filter)
 {
+    TRY(jv_check_hashable(j, arg[0]));
     *out = jv_bool(arg[0].kind == JV_STR && jinja_filter_find(arg[0].s->text, arg[0].s->bytes));
     return SINTER_OK;
 }
 
 static JFN(is_test)
 {
+    TRY(jv_check_hashable(j, arg[0]));
     *out = jv_bool(arg[0].kind == JV_STR && jinja_test_find(arg[0].s->text, arg[0].s->bytes));
     return SINTER_OK;
 }

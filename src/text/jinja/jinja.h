@@ -405,6 +405,8 @@ CHECKED sinter_status jdict_get(struct jinja *j, const struct jdict *d, struct j
                                 struct jv **out);
 struct jv *jdict_find(const struct jdict *d, const char *key, size_t bytes);
 bool jv_hashable(struct jv v);
+/* Python's error where it is not. */
+CHECKED sinter_status jv_check_hashable(struct jinja *j, struct jv v);
 CHECKED sinter_status jundef_new(struct jinja *j, enum jundef_why why, const char *type,
                                  const char *text, size_t bytes, struct jv *out);
 sinter_status jundef_fail(struct jinja *j, struct jv v);

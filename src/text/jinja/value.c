@@ -286,7 +286,7 @@ static sinter_status grow(struct jinja *j, struct jdict *d)
     return SINTER_OK;
 }
 
-static sinter_status check_key(struct jinja *j, struct jv key)
+sinter_status jv_check_hashable(struct jinja *j, struct jv key)
 {
     if (jv_hashable(key))
         return SINTER_OK;
@@ -297,7 +297,7 @@ sinter_status jdict_set(struct jinja *j, struct jdict *d, struct jv key, struct 
 {
     struct jpair *p;
     const uint64_t h = hash(key);
-    TRY(check_key(j, key));
+    TRY(jv_check_hashable(j, key));
     TRY(find(j, d, key, h, &p));
     if (p) {
         p->value = value;
@@ -320,7 +320,7 @@ sinter_status jdict_set_kw(struct jinja *j, struct jdict *d, const struct jargs 
 sinter_status jdict_get(struct jinja *j, const struct jdict *d, struct jv key, struct jv **out)
 {
     struct jpair *p;
-    TRY(check_key(j, key));
+    TRY(jv_check_hashable(j, key));
     TRY(find(j, d, key, hash(key), &p));
     *out = p ? &p->value : NULL;
     return SINTER_OK;
@@ -613,7 +613,7 @@ sinter_status jv_contains(struct jinja *j, struct jv box, struct jv v, bool *out
     if (!jv_iterable(box))
         return JFAIL(j, DATA, "argument of type '%s' is not iterable", jv_type(box));
     if (box.kind == JV_SEQ && box.seq->kind == SEQ_KEYS && !jv_hashable(v))
-        return check_key(j, v);
+        return jv_check_hashable(j, v);
     TRY(jv_elements(j, box, &item, &n));
     for (size_t i = 0; i < n && !*out; i++) {
         TRY(jv_equal(j, item[i], v, out));
