@@ -164,13 +164,18 @@ void sinter_session_cancel(sinter_session *s)
 
 static sinter_status check_item(const sinter_engine *e, const sinter_item *it, sinter_error *err)
 {
-    int n_vocab = e->model->model->plan.n_vocab;
     if (!it->session || it->session->engine != e)
         return FAIL(err, USAGE, "an item's session belongs to another engine");
     if (it->n_id < 1 || !it->ids)
         return FAIL(err, USAGE, "an item without tokens");
     if (it->want < SINTER_WANT_NONE || it->want > SINTER_WANT_ALL)
         return FAIL(err, USAGE, "an item's want is %d; it is one of SINTER_WANT_…", it->want);
+    return SINTER_OK;
+}
+
+static sinter_status check_ids(const sinter_engine *e, const sinter_item *it, sinter_error *err)
+{
+    int n_vocab = e->model->model->plan.n_vocab;
     for (int i = 0; i < it->n_id; i++)
         if (it->ids[i] < 0 || it->ids[i] >= n_vocab)
             return FAIL(err, USAGE, "token id %d is not in the vocabulary (0..%d)", it->ids[i],
@@ -204,6 +209,7 @@ static sinter_status make_batch(sinter_engine *e, const sinter_item *item, int n
         if (item[i].n_id > e->o.n_chunk - b->n_row)
             return FAIL(err, LIMIT, "a step of more than %d tokens; give them in chunks",
                         e->o.n_chunk);
+        TRY(check_ids(e, &item[i], err));
         e->seg[b->n_seg++] =
             (struct batch_seg){item[i].session->seq, b->n_row, item[i].n_id, n_past};
         memcpy(e->id + b->n_row, item[i].ids, (size_t)item[i].n_id * sizeof *e->id);

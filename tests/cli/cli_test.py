@@ -294,6 +294,7 @@ def file_cases(model):
         data = f.read()
     case("missing file", run("run", work("none.gguf"), "hi"), NOT_FOUND,
          "no such model; give the path")
+    case("no path", run("run", "", "hi"), NOT_FOUND, "'': no such model")
     case("model name", run("run", "llama3:8b", "hi"), NOT_FOUND, r"path of a \.gguf file")
     case("folder", run("inspect", WORK), IO, "is a directory")
     os.mkfifo(work("pipe.gguf"))

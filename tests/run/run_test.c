@@ -76,6 +76,8 @@ static void test_items(void **state)
     REFUSED(sinter_session_create(r.engine, &u, err), STATE, "all 2");
     assert_null(u);
     REFUSED(sinter_engine_step(r.engine, &it, 1, err), LIMIT, "16");
+    id[16] = -1; /* no id is read of what is too long */
+    REFUSED(sinter_engine_step(r.engine, &it, 1, err), LIMIT, "16");
     it.n_id = 0;
     REFUSED(sinter_engine_step(r.engine, &it, 1, err), USAGE, "without tokens");
     it = (sinter_item){.session = s, .ids = &bad_id, .n_id = 1};

@@ -343,6 +343,7 @@ static void add_models(const char *folder, char *list, size_t bytes)
 static sinter_status no_model(struct tool *t, const char *path)
 {
     char list[400] = "";
+    path = *path ? path : "''";
     add_models(".", list, sizeof list);
     add_models("models", list, sizeof list);
     if (*list)
