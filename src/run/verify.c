@@ -222,22 +222,13 @@ static sinter_status compare(struct verify *v, const struct way *a, const struct
     return SINTER_OK;
 }
 
-/* Float weights leave only the order of sums; 8-bit activations cost what NUMERICS.md says. */
-static bool has_int8(const sinter_model *m)
-{
-    for (int i = 0; i < m->model->n_weight; i++)
-        if (quant_row(m->model->weight[i].type)->flags & QUANT_INT8_X)
-            return true;
-    return false;
-}
-
 static sinter_status three_ways(struct verify *v, sinter_error *err)
 {
     const char *name =
         v->options->backend ? v->options->backend : host_options(v->m->host)->backend;
     const struct way fused = {"fused", name, true}, plain = {"unfused", name, false};
     const struct way ref = {"ref", "ref", false};
-    double bound = has_int8(v->m) ? 3e-3 : 1e-8;
+    double bound = nmse_bound(v->m);
     TRY(compare(v, &fused, &plain, bound, err));
     TRY(compare(v, &fused, &ref, bound, err));
     return compare(v, &plain, &ref, bound, err);
