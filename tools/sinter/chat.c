@@ -160,12 +160,6 @@ static void tell(struct answer *a, const sinter_generate_result *r)
         note(t, "answer: %d tokens, %.3f s, %.1f t/s, ended by: %s", r->n_made,
              (double)r->made_ns * 1e-9, per_second(r->n_made, r->made_ns), stop_name(r->stop));
     }
-    if (r->stop == SINTER_STOP_CONTEXT)
-        note(t,
-             "the answer was cut: prompt (%d) and answer (%d) fill the context of %d tokens; use "
-             "a larger one (-c)%s",
-             r->n_prompt, r->n_made, sinter_engine_n_ctx(a->c->engine),
-             a->c->chat ? " or /clear" : "");
 }
 
 /* Runs prompt[n]; the answer's text is left in a->text. */
@@ -214,6 +208,17 @@ static void finish(struct answer *a, const sinter_generate_result *r)
     tell(a, r);
 }
 
+/* The answer stands as far as it came, and is an error: it is no answer that would have ended so.
+ */
+static sinter_status cut(const struct chat *c, const sinter_generate_result *r)
+{
+    return FAIL(
+        c->t, CONTEXT,
+        "the answer was cut after %d tokens: with the prompt's %d the context of %d is full "
+        "(the last one takes no room); use a larger one (-c)",
+        r->n_made, r->n_prompt, sinter_engine_n_ctx(c->engine));
+}
+
 /* What is said next: the messages with the user's, or the text so far with the new one. */
 static sinter_status next_prompt(struct chat *c, const char *text, size_t n, struct text *said,
                                  char **prompt, size_t *n_prompt)
@@ -255,6 +260,8 @@ sinter_status chat_answer(struct chat *c, const char *text, size_t n, bool *inte
     said = (struct text){0};
     if (c->t->out_errno || c->messages.failed)
         status = FAIL(c->t, IO, "the answer could not be written");
+    else if (r.stop == SINTER_STOP_CONTEXT)
+        status = cut(c, &r);
 out:
     if (c->chat)
         sinter_free(c->t->host, prompt);
