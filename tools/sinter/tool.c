@@ -415,7 +415,7 @@ sinter_status warn(struct tool *t, const char *text)
     const char *strict = host_value(t, "strict");
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
         if (!strcmp(strict, yes[i]))
-            return FAIL(t, STRICT, "%s", text);
+            return FAIL(t, STRICT, "%s (an error because of --strict)", text);
     note(t, "%s", text);
     return SINTER_OK;
 }
