@@ -1,6 +1,7 @@
 /* Finds descriptors: the families of archs.def one after another. */
 #include "arch/arch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct arch_desc *const families[] = {
@@ -27,4 +28,14 @@ const struct arch_desc *arch_find(const char *name)
         if (strcmp(a->name, name) == 0)
             return a;
     return NULL;
+}
+
+void arch_names(char *text, size_t bytes)
+{
+    const struct arch_desc *a;
+    text[0] = 0;
+    for (int i = 0; (a = arch_at(i)) != NULL; i++) {
+        size_t n = strlen(text);
+        snprintf(text + n, bytes - n, "%s%s", i ? ", " : "", a->name);
+    }
 }

@@ -54,6 +54,8 @@ struct arch_desc {
 const struct arch_desc *arch_at(int i);
 /* NULL: unknown. */
 const struct arch_desc *arch_find(const char *name);
+/* Their names, for messages: "llama, qwen2, …", cut at bytes - 1. */
+void arch_names(char *text, size_t bytes);
 
 /* A family's array, ended by a row without a name. */
 #define FAMILY(name) extern const struct arch_desc arch_##name[];

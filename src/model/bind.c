@@ -182,7 +182,9 @@ static sinter_status find_vocab(struct model *m, const struct keys *k, sinter_er
     const struct gguf_kv *tokens = gguf_find(m->gguf, "tokenizer.ggml.tokens");
     const char *path = m->gguf->path;
     if (!t)
-        return FAIL(err, NOT_FOUND, "%s: tensor %s is missing: the file holds a vocabulary at most",
+        return FAIL(err, NOT_FOUND,
+                    "%s: tensor %s is missing: the file holds a vocabulary at most; inspect it "
+                    "with --vocab-only, or give a file with weights",
                     path, tensor_rows[W_TOKEN_EMBD].name);
     if (t->dim[1] < 1 || t->dim[1] > INT32_MAX)
         return FAIL(err, DATA, "%s: tensor %s has %" PRId64 " rows", path, t->name, t->dim[1]);

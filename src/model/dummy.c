@@ -393,6 +393,17 @@ static sinter_status fill(void *ctx, int tensor, uint64_t offset, void *buf, siz
 
 /* ---- All of it ------------------------------------------------------------------------------ */
 
+static sinter_status find_arch(struct dummy *d, const char *arch, sinter_error *err)
+{
+    char known[512];
+    d->m.plan.arch = arch ? arch_find(arch) : NULL;
+    if (d->m.plan.arch)
+        return SINTER_OK;
+    arch_names(known, sizeof known);
+    return FAIL(err, USAGE, "no architecture is called \"%.64s\"; there are %s", arch ? arch : "",
+                known);
+}
+
 static sinter_status choose(struct dummy *d, sinter_error *err)
 {
     const struct dummy_options *o = d->o;
@@ -423,9 +434,7 @@ static sinter_status choose(struct dummy *d, sinter_error *err)
         d->shape = small_shapes[o->kind == DUMMY_FUSED ? DUMMY_F32 : o->kind];
         d->shape.fused = o->kind == DUMMY_FUSED;
     }
-    d->m.plan.arch = arch ? arch_find(arch) : NULL;
-    if (!d->m.plan.arch)
-        return FAIL(err, USAGE, "no architecture is called \"%s\"", arch ? arch : "");
+    TRY(find_arch(d, arch, err));
     d->m.plan.n_vocab = d->shape.n_vocab ? d->shape.n_vocab : dummy_vocab_small();
     return SINTER_OK;
 }

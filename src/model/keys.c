@@ -268,7 +268,10 @@ static sinter_status read_n_layer(struct model *m, sinter_error *err)
     const struct gguf_kv *kv = gguf_find(m->gguf, key);
     int64_t n = 0;
     if (!kv || skipped(m, key))
-        return FAIL(err, NOT_FOUND, "%s: key %s is missing", m->gguf->path, key);
+        return FAIL(
+            err, NOT_FOUND,
+            "%s: key %s is missing, and there is no default for it; convert the model again",
+            m->gguf->path, key);
     TRY(check_used(m, row, kv, err));
     TRY(gguf_value_int(kv, 0, &n, err));
     m->plan.n_layer = (int)n;
@@ -284,8 +287,10 @@ sinter_status keys_read(struct model *m, struct keys *k, sinter_error *err)
     for (int r = 0; r < KEY_N; r++) {
         const struct key_row *row = &key_rows[r];
         if (!k->kv[r] && row->need == KEY_MUST && row->use(m->plan.arch))
-            return FAIL(err, NOT_FOUND, "%s: key %s.%s is missing, and there is no default for it",
-                        m->gguf->path, m->plan.arch->name, row->name);
+            return FAIL(
+                err, NOT_FOUND,
+                "%s: key %s.%s is missing, and there is no default for it; convert the model again",
+                m->gguf->path, m->plan.arch->name, row->name);
     }
     return SINTER_OK;
 }

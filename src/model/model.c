@@ -29,16 +29,12 @@ sinter_status model_skip_add(struct model *m, const char *name, const char *reas
 static sinter_status find_arch(struct model *m, sinter_error *err)
 {
     struct gguf_string s;
-    const struct arch_desc *a;
-    char known[512] = "";
+    char known[512];
     TRY(gguf_get_string(m->gguf, "general.architecture", &s, err));
     m->plan.arch = strlen(s.text) == s.bytes ? arch_find(s.text) : NULL; /* no NUL in it */
     if (m->plan.arch)
         return SINTER_OK;
-    for (int i = 0; (a = arch_at(i)) != NULL; i++) {
-        size_t n = strlen(known);
-        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", a->name);
-    }
+    arch_names(known, sizeof known);
     return FAIL(err, UNSUPPORTED,
                 "%s: key general.architecture is \"%.64s\", unknown to sinter; it runs %s",
                 m->gguf->path, s.text, known);

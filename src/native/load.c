@@ -204,7 +204,10 @@ sinter_status weights_load(struct weights *w, const struct weight_source *src, s
         return host_no_memory(err, bytes, 1, "a block of weights");
     w->home = w->mem.alloc(w->mem.ctx, w->bytes ? w->bytes : 64);
     if (!w->home)
-        FAIL_OUT(err, MEMORY, "no memory for the weights (%zu bytes)", w->bytes);
+        FAIL_OUT(
+            err, MEMORY,
+            "no memory for the weights (%zu bytes); use a smaller model or type, or free memory",
+            w->bytes);
     size_t off = 0;
     for (int i = 0; i < w->n; i++) {
         struct weight *one = &w->weight[i];

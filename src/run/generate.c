@@ -189,10 +189,11 @@ static sinter_status run(struct answer *a, const int32_t *id, int32_t n, sinter_
     uint64_t start = host_clock_ns(a->e->host);
     for (int32_t i = 0; a->o->sampler && i < n; i++)
         sinter_sampler_accept(a->o->sampler, id[i]);
-    TRY(prefill(a, id, n, &next, err));
+    sinter_status status = prefill(a, id, n, &next, err);
     uint64_t mid = host_clock_ns(a->e->host);
     a->r->prompt_ns = mid - start;
-    sinter_status status = answer(a, next, err);
+    TRY(status);
+    status = answer(a, next, err);
     a->r->made_ns = host_clock_ns(a->e->host) - mid;
     return status;
 }

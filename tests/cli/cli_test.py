@@ -571,7 +571,8 @@ def vocabulary_cases(model):
         at = skip(at + 4, struct.unpack_from("<I", data, at)[0])
     vocab = work("vocab.gguf", data[:8] + struct.pack("<Q", 0) + data[16:at])
     case("vocabulary only", run("tokenize", vocab, "-p", "hello", "--ids"), out=r"^\[\d+")
-    case("vocabulary is no model", run("run", vocab, "hello"), NOT_FOUND, "a vocabulary at most")
+    case("vocabulary is no model", run("run", vocab, "hello"), NOT_FOUND,
+         "a vocabulary at most.*--vocab-only")
 
 
 def main():
@@ -581,6 +582,8 @@ def main():
     case("dummy", run("dummy", "llama-f32", "-o", model))
     case("dummy by options", run("dummy", "--arch", "llama", "--kind", "f32", "-o",
          work("same.gguf")))
+    case("dummy of no architecture", run("dummy", "--arch", "nosuch", "-o", work("x.gguf")), USAGE,
+         "there are llama, qwen2")
     with open(model, "rb") as a, open(work("same.gguf"), "rb") as b:
         results.append(a.read() == b.read())
     patched("plain.gguf", (b"tokenizer.chat_template", b"tokenizer.chat_templatX"))

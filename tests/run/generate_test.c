@@ -211,6 +211,7 @@ static void test_ends(void **state)
     const char *text = "a b c d e f g h i j k l m n o p q r s t";
     OK(sinter_generate(s, text, strlen(text), &o, &r, err));
     assert_int_equal(r.stop, SINTER_STOP_CANCELLED);
+    assert_true(r.prompt_ns > 0); /* of the part that was computed */
     assert_int_equal(n_call, 2);
     got = (struct rig_text){0};
     r = generate(s, prompt, &(sinter_generate_options){.n_max = 5, .ignore_eos = true}, &got);

@@ -153,7 +153,8 @@ static void print_json(struct answer *a, const sinter_generate_result *r)
 static void tell(struct answer *a, const sinter_generate_result *r)
 {
     struct tool *t = a->c->t;
-    int32_t fresh = r->n_prompt - r->n_cached;
+    int32_t n_tok = sinter_session_n_tok(a->c->session); /* less than the prompt: interrupted */
+    int32_t fresh = (n_tok < r->n_prompt ? n_tok : r->n_prompt) - r->n_cached;
     if (t->verbose > 0) {
         note(t, "prompt: cached %d, new %d, %.3f s, %.1f t/s", r->n_cached, fresh,
              (double)r->prompt_ns * 1e-9, per_second(fresh, r->prompt_ns));
